@@ -1,0 +1,198 @@
+"""What happened: frozen, past tense, each with `at` in seconds since 1970 on a clock that never runs backwards.
+
+Events are what the journal keeps. Those of an attempt carry its number; one of an older attempt changes nothing.
+"""
+
+from dataclasses import dataclass
+
+from supervisor.core.settings import Settings
+from supervisor.core.signature import Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The first event of every run."""
+
+    at: float
+    run_id: str
+    active: tuple[str, ...]
+    spares: tuple[str, ...]
+    deadline: float | None
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorReturned:
+    """A new supervisor took over this run folder after the last one died."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointChosen:
+    """The newest complete and verified checkpoint; step is None when there is none to resume from."""
+
+    at: float
+    attempt: int
+    step: int | None
+    path: str
+    set_aside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptLaunched:
+    """The keeper holds a running launcher."""
+
+    at: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFailed:
+    """The launcher could not be started at all."""
+
+    at: float
+    attempt: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressSeen:
+    """A digest of shims, slots, step lines and output, taken every few seconds and at each first.
+
+    `silent` names hosts whose shims have stopped beating, with the time of their last beat; a host that never
+    beat is not in it.
+    """
+
+    at: float
+    attempt: int
+    ranks_started: int
+    step: int | None  # lowest step among ranks that state one; None before any
+    top_step: int | None  # highest
+    phase: str  # the phase most ranks are in
+    step_at: float | None  # when the lowest step last rose
+    output_at: float  # when anything was last printed, or the launch
+    silent: tuple[tuple[str, float], ...] = ()
+    beating: int = 0  # hosts that beat recently
+    stopped_ranks: tuple[int, ...] = ()  # ranks whose command is stopped (T) or dead asleep (D)
+    lagging_ranks: tuple[
+        int, ...
+    ] = ()  # ranks at the lowest step when others are ahead, at most 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankFailed:
+    """A rank ended by a non-zero exit code or a signal, on its shim's word. At most 64 are kept an attempt."""
+
+    at: float
+    attempt: int
+    rank: int
+    host: str
+    exit_code: int | None
+    signal: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitSeen:
+    """A line matched a signature. Repeats of signature, host and named hosts are counted, not kept."""
+
+    at: float
+    attempt: int
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnded:
+    """The launcher is gone and all its output has been read."""
+
+    at: float
+    attempt: int
+    exit_code: int | None
+    signal: int | None
+    ranks_total: int
+    ranks_succeeded: int  # ranks whose shim reported exit code 0
+    reports: bool  # whether shims report at all (--no-shim: the launcher's word must do)
+    last_words: tuple[str, ...] = ()  # last lines of the first failed rank, or of the launcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProbed:
+    """A probe's answer from one host, or its absence."""
+
+    at: float
+    attempt: int
+    host: str
+    answer: str  # "pass", "fail", "unknown" or "unreachable"
+    why: str = ""
+    leftovers: int = 0  # processes of this run it had to end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StacksDumped:
+    """The stacks of the ranks have been asked for and waited for."""
+
+    at: float
+    attempt: int
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested:
+    """A signal, or `supervise stop`, or `supervise drain` asks for the end of the run."""
+
+    at: float
+    signal: int | None = None
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepFinished:
+    """After the last attempt nothing of the run is left on any reachable host."""
+
+    at: float
+    attempt: int
+    leftovers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked:
+    """Time passed up to a moment the machine asked to be woken at."""
+
+    at: float
+
+
+Event = (
+    RunStarted
+    | SupervisorReturned
+    | CheckpointChosen
+    | AttemptLaunched
+    | LaunchFailed
+    | ProgressSeen
+    | RankFailed
+    | HitSeen
+    | AttemptEnded
+    | HostProbed
+    | StacksDumped
+    | StopRequested
+    | SweepFinished
+    | Ticked
+)
+
+__all__ = [
+    "AttemptEnded",
+    "AttemptLaunched",
+    "CheckpointChosen",
+    "Event",
+    "HitSeen",
+    "HostProbed",
+    "LaunchFailed",
+    "ProgressSeen",
+    "RankFailed",
+    "RunStarted",
+    "StacksDumped",
+    "StopRequested",
+    "SupervisorReturned",
+    "SweepFinished",
+    "Ticked",
+]
