@@ -1,0 +1,68 @@
+"""Slurm: hosts from the job's environment, the deadline from squeue.
+
+`scontrol show hostnames` writes the host list out where there is one, our own expander elsewhere
+(containers seldom hold Slurm's programs). No check that this host is in the list: `salloc` leaves
+the user's shell on the login host, and that is a right way to work.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from supervisor.adapters.hostlist import MAX_HOSTS, expand
+from supervisor.adapters.schedulers import Grant, ask, same_for_all
+from supervisor.errors import UsageError
+
+# SLURM_NODELIST is the older name; some sites' wrappers set only that one.
+_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST")
+
+
+def find(environ: Mapping[str, str]) -> Grant | None:
+    """The job this process runs in, by its environment."""
+    name = next((name for name in _LISTS if environ.get(name)), None)
+    if name is None:
+        return None
+    job_id = environ.get("SLURM_JOB_ID") or None
+    return Grant(
+        hosts=_hosts(name, environ),
+        source=f"{name} of Slurm job {job_id}" if job_id else name,
+        job_id=job_id,
+        ranks_per_host=_ranks_per_host(environ),
+    )
+
+
+def deadline(job_id: str, environ: Mapping[str, str]) -> float | None:
+    """When the job's time limit ends, by squeue; by the environment (Slurm 23.02) without it."""
+    # A site's SLURM_TIME_FORMAT may print "in 2 hours"; the standard one is ISO 8601, local time.
+    text = ask(
+        ("squeue", "-h", "-j", job_id, "-o", "%e"), {**environ, "SLURM_TIME_FORMAT": "standard"}
+    )
+    try:
+        return datetime.fromisoformat((text or "").strip()).astimezone().timestamp()
+    except (ValueError, OverflowError):  # "N/A" and "NOT_SET" where there is no limit
+        end = environ.get("SLURM_JOB_END_TIME", "")
+        return float(end) if text is None and end.isascii() and end.isdigit() else None
+
+
+def _hosts(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    text = environ[name].strip()
+    if text in ("(null)", "None assigned"):
+        raise UsageError(f"{name} is {text}: the job has no hosts yet")
+    answer = ask(("scontrol", "show", "hostnames", text), environ)
+    hosts = tuple((answer or "").split())
+    if hosts and len(hosts) <= MAX_HOSTS:
+        return hosts
+    try:
+        return expand(text)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def _ranks_per_host(environ: Mapping[str, str]) -> int | None:
+    wanted = environ.get("SLURM_NTASKS_PER_NODE", "")
+    if re.fullmatch(r"[1-9][0-9]{0,5}", wanted):
+        return int(wanted)
+    counts = environ.get("SLURM_TASKS_PER_NODE", "")  # "2(x6)", "4", "4(x2),3"
+    if not re.fullmatch(r"[1-9][0-9]{0,5}(\(x\d+\))?(,[1-9][0-9]{0,5}(\(x\d+\))?)*", counts):
+        return None
+    return same_for_all(tuple(int(item.split("(")[0]) for item in counts.split(",")))
