@@ -60,8 +60,10 @@ class RankPhase(StrEnum):
 PHASES = tuple(RankPhase)
 NO_STEP = -1
 
-# magic, version, phase index, spare, step, monotonic ns of the last store, request, request argument
-SLOT_LAYOUT = struct.Struct("<IHBxqqII")
+# magic, version, phase (index into PHASES), flags, step, monotonic ns of the last store,
+# request, request argument, pid of the process that stores
+SLOT_LAYOUT = struct.Struct("<IHBBqqIII")
+SLOT_FLAG_STACKS = 1  # the process writes its stacks to a file when it gets SIGUSR1
 SLOT_SIZE = 64
 SLOT_MAGIC = 0x53555056
 SLOT_VERSION = 1

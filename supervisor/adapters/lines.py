@@ -1,0 +1,44 @@
+"""Gathers pieces of output into whole lines, one carry per source, each bounded."""
+
+from collections import Counter, defaultdict
+
+LONGEST = 64 * 1024  # a line that grows beyond this is handed on in pieces
+_BAR = 1024  # a progress bar ends no line for hours: hand on what has been redrawn since
+
+
+class LineGatherer:
+    """Keeps what is not yet a line, and counts the lines of each source."""
+
+    def __init__(self) -> None:
+        self._carry: defaultdict[int, bytes] = defaultdict(bytes)
+        self._counted: Counter[int] = Counter()
+
+    def add(self, source: int, data: bytes) -> bytes:
+        """Whole lines, ending in a newline, out of the carry and this piece; empty when there is none yet."""
+        data = self._carry[source] + data
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) > _BAR:
+            cut = data.rfind(b"\r") + 1
+        if not cut and len(data) > LONGEST:
+            cut = len(data)
+        self._carry[source] = data[cut:]
+        return _ended(data[:cut])
+
+    def rest(self, source: int) -> bytes:
+        """The unfinished line, when nothing more will come."""
+        return _ended(self._carry.pop(source, b""))
+
+    def sources(self) -> list[int]:
+        return [source for source, carry in self._carry.items() if carry]
+
+    def count(self, source: int, lines: bytes) -> int:
+        """The number of the first of these lines within its source."""
+        first = self._counted[source] + 1
+        self._counted[source] += lines.count(b"\n")
+        return first
+
+
+def _ended(lines: bytes) -> bytes:
+    if not lines or lines.endswith(b"\n"):
+        return lines
+    return lines.removesuffix(b"\r") + b"\n"

@@ -1,0 +1,168 @@
+"""Follows one attempt's output from the keeper's spool to all that want it, in a thread of its own.
+
+    spool -> frames -> rank logs, console
+                    -> whole lines -> matcher -> HitSeen; step lines -> digest
+                    -> reports of shims -> digest -> ProgressSeen; RankFailed
+          -> the rest -> launcher.log, matcher
+
+The thread ends when the keeper has and the spool has been read to its end, and then posts AttemptEnded. It never waits
+for the decision loop, nor that loop for it.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from supervisor import wire
+from supervisor.adapters import clock, keeping
+from supervisor.adapters.console import Console
+from supervisor.adapters.pulse import Pulse
+from supervisor.adapters.reading_position import ReadingPosition
+from supervisor.adapters.routing import Router
+from supervisor.adapters.run_folder import AttemptFolder
+from supervisor.adapters.sightings import Piece, Sightings
+from supervisor.adapters.spool import SpoolReader
+from supervisor.core.events import AttemptEnded, Event
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """Which attempt to follow."""
+
+    attempt: int
+    folder: AttemptFolder
+    rank_hosts: Sequence[str]
+    beat_seconds: float
+    digest_seconds: float
+    keeper: int | None  # descriptor of keeping.watch_keeper; None when the keeper is gone already
+
+
+class OutputFollower:
+    """The thread and its state."""
+
+    def __init__(
+        self,
+        followed: Followed,
+        console: Console,
+        sightings: Sightings,
+        post: Callable[[Event], None],
+    ) -> None:
+        self._followed, self._console = followed, console
+        self._sightings, self._post = sightings, post
+        self._decoder = wire.Decoder()
+        self._pulse = Pulse(
+            followed.attempt, followed.rank_hosts, followed.beat_seconds, clock.now()
+        )
+        self._position = ReadingPosition(followed.folder.spool)
+        self._out, self._err = (
+            SpoolReader(followed.folder.spool, stream, *self._position.of(stream))
+            for stream in ("out", "err")
+        )
+        size = self._position.restore(self._pulse)
+        self._router = Router(followed.folder, followed.rank_hosts, console, self._pulse, size)
+        self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
+        self._abandoned = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="output", daemon=True)
+        self.failure: OSError | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def abandon(self) -> None:
+        """Stop following; the keeper goes on."""
+        self._abandoned.set()
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        try:
+            self._follow()
+        except OSError as error:  # a full disk, say: the attempt goes on, we can no longer tell how
+            self.failure = error
+            self._post(self._ended())
+
+    def _follow(self) -> None:
+        pause = _SHORTEST_PAUSE
+        while not self._abandoned.is_set():
+            over = self._keeper_ended(0.0)
+            moved = self._drain()
+            if over and not moved:
+                self._finish()
+                return
+            self._tell(clock.now())
+            if moved:
+                pause = _SHORTEST_PAUSE
+            elif not over:
+                self._keeper_ended(pause)  # waits
+                pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _keeper_ended(self, wait_seconds: float) -> bool:
+        keeper = self._followed.keeper
+        return keeper is None or keeping.has_ended(keeper, wait_seconds)
+
+    def _drain(self) -> bool:
+        """Read a block of each stream; False when neither had anything new."""
+        out, err = self._out.read(), self._err.read()
+        if not (out or err):
+            return False
+        at = clock.now()
+        self._match(self._take(self._decoder.feed(out), at) + self._router.launcher_err(err), at)
+        return True
+
+    def _take(self, items: Sequence[wire.Frame | bytes], at: float) -> list[Piece]:
+        output: list[wire.Frame] = []
+        own_words: list[bytes] = []
+        for item in items:
+            if isinstance(item, bytes):
+                own_words.append(item)
+            elif item.kind == wire.Kind.OUTPUT:
+                output.append(item)
+            else:
+                self._post_all(self._pulse.report(item.kind, item.rank, item.payload, at))
+        return self._router.frames(output, at) + self._router.launcher_out(b"".join(own_words))
+
+    def _match(self, pieces: Sequence[Piece], at: float) -> None:
+        if pieces:
+            self._post_all(self._sightings.look(pieces, at))
+        self._console.flush()
+
+    def _tell(self, at: float) -> None:
+        """Post a digest when one is due, and at once at the first step; save the position."""
+        first_step = self._pulse.has_step and not self._first_step_told
+        if at < self._next_digest and not first_step:
+            return
+        self._first_step_told |= first_step
+        self._next_digest = at + self._followed.digest_seconds
+        self._post(self._pulse.digest(at))
+        if not self._decoder.outstanding:
+            log_size = self._router.launcher_log_size
+            self._position.save(self._out, self._err, self._decoder.pending, log_size, self._pulse)
+
+    def _finish(self) -> None:
+        """Nothing more will come: hand on what is left, then say how it ended."""
+        at = clock.now()
+        self._match(self._take(self._decoder.close(), at) + self._router.rests(at), at)
+        self._post(self._pulse.digest(at))
+        ended = self._ended()
+        self._out.close()
+        self._err.close()
+        self._router.close()
+        self._post(ended)
+
+    def _ended(self) -> AttemptEnded:
+        ending = keeping.read_ending(self._followed.folder)
+        return AttemptEnded(
+            at=clock.now(),
+            attempt=self._followed.attempt,
+            exit_code=ending.exit_code if ending else None,
+            signal=ending.signal if ending else None,
+            ranks_total=len(self._followed.rank_hosts),
+            ranks_succeeded=len(self._pulse.succeeded()),
+            reports=self._pulse.reports,
+            last_words=self._router.last_words(self._pulse.first_failed),
+        )
+
+    def _post_all(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._post(event)

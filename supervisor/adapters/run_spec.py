@@ -1,0 +1,34 @@
+"""A run as the user asked for it: what the command line found out, for the engine and its adapters."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from supervisor.adapters.launchers import Launcher
+from supervisor.core.settings import Settings
+from supervisor.wire import canonical_host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """Hosts are spelled here as the allocation spells them; the core knows them by canonical name."""
+
+    command: tuple[str, ...]
+    run_dir: Path
+    run_id: str
+    active: tuple[str, ...]
+    spares: tuple[str, ...]
+    virtual: bool
+    this_machine: bool
+    launcher: Launcher
+    deadline: float | None
+    settings: Settings
+    checkpoint_dir: Path | None
+    console: str
+    rank_logs: str | None
+    signature_folders: tuple[Path, ...]
+    shim: bool
+    verbosity: int
+
+    def spelled(self) -> dict[str, str]:
+        """Canonical name -> the spelling that launchers are given."""
+        return {canonical_host(host): host for host in (*self.active, *self.spares)}

@@ -1,0 +1,71 @@
+"""Turns lines of an attempt into HitSeen events: joins the sources, matches once, finds each hit's source again."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from supervisor.adapters.matcher import Found, Matcher, make_hit
+from supervisor.core.events import HitSeen
+from supervisor.core.signature import Hit, Source
+
+_MOST_ALIKE = 3  # hits of one signature about one host: more of the same add nothing
+_MOST_IN_ALL = 2000  # an attempt; a storm cannot fill the journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Whole lines of one source."""
+
+    source: Source
+    rank: int | None
+    host: str | None
+    first_line: int
+    lines: bytes
+
+
+class Sightings:
+    """Matches the lines of one attempt."""
+
+    def __init__(
+        self, attempt: int, matcher: Callable[[], Matcher], resolve: Callable[[str], str | None]
+    ) -> None:
+        self._attempt, self._matcher, self._resolve = attempt, matcher, resolve
+        self._seen: Counter[tuple[object, ...]] = Counter()
+
+    def look(self, pieces: Sequence[Piece], at: float) -> list[HitSeen]:
+        """The hits in these lines, repeats left out."""
+        block = b"".join(piece.lines for piece in pieces)
+        starts = _starts(pieces)
+        hits: list[HitSeen] = []
+        for found in self._matcher().match(block):
+            index = bisect_right(starts, found.start) - 1
+            hit = self._hit(pieces[index], starts[index], block, found)
+            if hit is not None and self._is_news(hit):
+                hits.append(HitSeen(at=at, attempt=self._attempt, hit=hit))
+        return hits
+
+    def _hit(self, piece: Piece, start: int, block: bytes, found: Found) -> Hit | None:
+        line_number = piece.first_line + block.count(b"\n", start, found.start)
+        return make_hit(
+            found,
+            block[found.start : found.end],
+            source=piece.source,
+            host=piece.host,
+            rank=piece.rank,
+            line_number=line_number,
+            resolve=self._resolve,
+        )
+
+    def _is_news(self, hit: Hit) -> bool:
+        key = (hit.signature, hit.host, hit.named)
+        self._seen[key] += 1
+        return self._seen[key] <= _MOST_ALIKE and len(self._seen) <= _MOST_IN_ALL
+
+
+def _starts(pieces: Sequence[Piece]) -> list[int]:
+    starts, position = [], 0
+    for piece in pieces:
+        starts.append(position)
+        position += len(piece.lines)
+    return starts

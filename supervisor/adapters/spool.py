@@ -1,0 +1,92 @@
+"""Reads what a keeper spools: two streams of numbered segment files, in order, from where the last reader stopped.
+
+Segments that lie behind the saved position (reading_position.py) are deleted: that bounds the disk. What lies between
+it and a crash is read twice, and a frame read twice lands on the same bytes of the same log.
+"""
+
+import os
+from pathlib import Path
+
+BLOCK = 256 * 1024
+
+
+class SpoolReader:
+    """Follows the segments of one stream, `out` or `err`."""
+
+    def __init__(self, folder: Path, stream: str, segment: int = 1, offset: int = 0) -> None:
+        self._folder, self._stream = folder, stream
+        self.segment, self.offset = segment, offset
+        self._descriptor: int | None = None
+        self._buffer = bytearray(BLOCK)
+
+    def read(self) -> bytes:
+        """The next bytes, at most a block; empty when there is nothing new."""
+        while True:
+            if self._descriptor is None and not self._open():
+                return b""
+            assert self._descriptor is not None
+            count = os.preadv(self._descriptor, [self._buffer], self.offset)
+            if count:
+                self.offset += count
+                return bytes(memoryview(self._buffer)[:count])
+            if not self._advance():
+                return b""
+
+    def discard_before(self, segment: int) -> None:
+        """Delete the segments older than this one."""
+        for number, path in self._segments():
+            if number < segment:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> bool:
+        path = self._path(self.segment)
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return self._skip_lost()
+        return True
+
+    def _advance(self) -> bool:
+        """Move on to the next segment, once there is one: the writer never returns to an older one."""
+        if not self._path(self.segment + 1).exists() and not self._later_segment():
+            return False
+        # The writer may have added to this segment between our read and the start of the next one.
+        assert self._descriptor is not None
+        if os.fstat(self._descriptor).st_size > self.offset:
+            return True
+        self.close()
+        self.segment, self.offset = self._later_segment() or self.segment + 1, 0
+        return True
+
+    def _skip_lost(self) -> bool:
+        """While no supervisor lived the keeper may have dropped the oldest segments."""
+        later = self._later_segment()
+        if later is None:
+            return False
+        self.segment, self.offset = later, 0
+        return self._open()
+
+    def _later_segment(self) -> int | None:
+        return min((number for number, _ in self._segments() if number > self.segment), default=None)
+
+    def _segments(self) -> list[tuple[int, Path]]:
+        pattern = f"{self._stream}.*"
+        return [
+            (int(path.suffix[1:]), path)
+            for path in self._folder.glob(pattern)
+            if path.suffix[1:].isdigit()
+        ]
+
+    def _path(self, segment: int) -> Path:
+        return self._folder / f"{self._stream}.{segment:06d}"
+
+
+def clear_spool(folder: Path) -> None:
+    """Delete all segments of an attempt whose end has been journaled."""
+    for path in folder.glob("*.[0-9]*"):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,218 @@
+"""Performs the core's actions on the world of one run, and answers with events."""
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+
+from supervisor import probe
+from supervisor.adapters import clock, keeping
+from supervisor.adapters.attempt import RunningAttempt
+from supervisor.adapters.checkpoints import choose_checkpoint
+from supervisor.adapters.console import Console
+from supervisor.adapters.database import Database
+from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
+from supervisor.adapters.output import Followed, OutputFollower
+from supervisor.adapters.probing import ProbeOrder, probe_hosts
+from supervisor.adapters.run_folder import AttemptFolder, RunFolder
+from supervisor.adapters.run_spec import RunSpec
+from supervisor.adapters.sightings import Sightings
+from supervisor.adapters.spool import clear_spool
+from supervisor.core import actions as act
+from supervisor.core import events as ev
+from supervisor.errors import PlatformError
+from supervisor.virtual_host import start_virtual_hosts, stop_virtual_hosts
+from supervisor.wire import canonical_host
+
+_BEAT_SECONDS = 3.0
+
+
+class World:
+    """The hosts, folders and processes of one run."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        folder: RunFolder,
+        run_id: str,
+        post: Callable[[ev.Event], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._spec, self._folder, self._run_id, self._post = spec, folder, run_id, post
+        self._spelled = spec.spelled()
+        self._database = Database(spec.signature_folders, warn)
+        self._attempt: RunningAttempt | None = None
+
+    async def choose_checkpoint(self, action: act.ChooseCheckpoint) -> ev.Event:
+        """Find what the attempt resumes from."""
+        step, path, set_aside = None, "", ()
+        if self._spec.checkpoint_dir is not None:
+            chosen = await asyncio.to_thread(choose_checkpoint, self._spec.checkpoint_dir)
+            step, path, set_aside = chosen.step, chosen.path, chosen.set_aside
+        return ev.CheckpointChosen(
+            at=clock.now(), attempt=action.attempt, step=step, path=path, set_aside=set_aside
+        )
+
+    async def launch(self, action: act.Launch) -> ev.Event:
+        """Start the attempt under a keeper, or find the keeper that a supervisor before us started."""
+        folder = self._folder.attempt(action.attempt)
+        try:
+            if not await asyncio.to_thread(self._was_launched, folder):
+                await self._start(action, folder)
+        except PlatformError as error:
+            return ev.LaunchFailed(at=clock.now(), attempt=action.attempt, why=str(error))
+        ending = keeping.read_ending(folder)
+        if ending is not None and ending.error:
+            return ev.LaunchFailed(at=clock.now(), attempt=action.attempt, why=ending.error)
+        self.follow(action.attempt, action.hosts)
+        return ev.AttemptLaunched(at=clock.now(), attempt=action.attempt)
+
+    def follow(self, attempt: int, hosts: Sequence[str]) -> None:
+        """Follow a launched attempt to its end, from wherever the last follower stopped."""
+        folder = self._folder.attempt(attempt)
+        folder.create()
+        kept = keeping.find_kept(folder)
+        keeper = keeping.watch_keeper(kept) if kept else None
+        settings = self._spec.settings
+        rank_hosts = [host for host in hosts for _ in range(settings.ranks_per_host)]
+        shortest = min(settings.idle_timeout, settings.startup_timeout, settings.silence_timeout)
+        followed = Followed(
+            attempt=attempt,
+            folder=folder,
+            rank_hosts=rank_hosts,
+            beat_seconds=self._beat_seconds(),
+            digest_seconds=min(5.0, max(0.1, shortest / 10)),
+            keeper=keeper,
+        )
+        console = Console(self._spec.console, [f"{r} {h}" for r, h in enumerate(rank_hosts)])
+        sightings = Sightings(attempt, self._database.matcher, self._resolve)
+        follower = OutputFollower(followed, console, sightings, self._post)
+        self._attempt = RunningAttempt(kept, keeper, follower)
+        follower.start()
+
+    async def end_attempt(self, action: act.EndAttempt) -> None:
+        """End it; its follower posts AttemptEnded."""
+        if self._attempt is not None:
+            await self._attempt.end(action.grace)
+
+    def attempt_is_over(self, attempt: int) -> None:
+        """Its end has been journaled: let go of it and of its spool."""
+        self.let_go()
+        clear_spool(self._folder.attempt(attempt).spool)
+
+    def let_go(self) -> None:
+        if self._attempt is not None:
+            self._attempt.let_go()
+            self._attempt = None
+
+    async def probe(
+        self, action: act.ProbeHosts, answered: Callable[[ev.Event], Awaitable[None]]
+    ) -> None:
+        """Probe hosts, each answer as it comes."""
+        await self._probe(self._order(action.attempt, reap=action.reap), action.hosts, answered)
+
+    async def dump_stacks(self, action: act.DumpStacks, hosts: Sequence[str]) -> ev.Event:
+        """Ask the ranks on these hosts for their stacks and give them a moment to write."""
+        folder = self._folder.attempt(action.attempt)
+        wait = self._spec.settings.stacks_wait
+        order = self._order(action.attempt, stacks=True, seconds=wait)
+
+        async def ignore(_: ev.Event) -> None:
+            return
+
+        await self._probe(order, hosts, ignore)
+        await asyncio.sleep(min(1.0, wait / 5))
+        ranks = sum(1 for path in folder.stacks.glob("*.txt") if path.stat().st_size)
+        return ev.StacksDumped(at=clock.now(), attempt=action.attempt, ranks=ranks)
+
+    async def sweep(self, action: act.Sweep) -> ev.Event:
+        """Nothing of the run may be left when it is over."""
+        leftovers = 0
+
+        async def count(event: ev.Event) -> None:
+            nonlocal leftovers
+            leftovers += event.leftovers if isinstance(event, ev.HostProbed) else 0
+
+        if self._spec.virtual:
+            await asyncio.to_thread(stop_virtual_hosts, self._folder.path)
+        elif not self._spec.this_machine:
+            await self._probe(self._order(action.attempt, reap=True), action.hosts, count)
+        here = await asyncio.to_thread(probe.reap, self._run_id, action.attempt)
+        return ev.SweepFinished(
+            at=clock.now(), attempt=action.attempt, leftovers=leftovers + len(here)
+        )
+
+    def plan(self, attempt: int, hosts: Sequence[str], resume_from: str) -> Plan:
+        """What the launcher will be given."""
+        return plan(self._spec.launcher, self._request(attempt, hosts, resume_from))
+
+    async def _start(self, action: act.Launch, folder: AttemptFolder) -> None:
+        if self._spec.virtual:
+            hosts = (*self._spec.active, *self._spec.spares)
+            environment = {"SUPERVISE_RUN_ID": self._run_id}
+            await asyncio.to_thread(start_virtual_hosts, self._folder.path, hosts, environment)
+        launch = self.plan(action.attempt, action.hosts, action.resume_from)
+        check_plan(launch, action.retired)
+        keeping.write_launch(folder, launch)
+        keeper = keeping.start_keeper(folder, self._run_id)
+        await asyncio.to_thread(keeping.wait_until_kept, folder, keeper)
+
+    def _was_launched(self, folder: AttemptFolder) -> bool:
+        """Whether a supervisor before us started this attempt; a keeper just started may need a moment."""
+        if not folder.launch.exists():
+            return False
+        return keeping.has_kept(folder, wait_seconds=2.0)
+
+    def _request(self, attempt: int, hosts: Sequence[str], resume_from: str) -> LaunchRequest:
+        return LaunchRequest(
+            hosts=tuple(self._spelled.get(host, host) for host in hosts),
+            ranks_per_host=self._spec.settings.ranks_per_host,
+            command=self._spec.command,
+            run_id=self._run_id,
+            run_dir=self._folder.path,
+            attempt_dir=self._folder.attempt(attempt).path,
+            attempt=attempt,
+            resume_from=resume_from,
+            virtual=self._spec.virtual,
+            shim=self._spec.shim,
+            beat_seconds=self._beat_seconds(),
+            master_port=_master_port(self._run_id, attempt),
+        )
+
+    def _order(self, attempt: int, **what: object) -> ProbeOrder:
+        folders = (self._spec.checkpoint_dir,) if self._spec.checkpoint_dir else ()
+        return ProbeOrder(attempt=attempt, run_id=self._run_id, folders=folders, **what)  # type: ignore[arg-type]
+
+    async def _probe(
+        self,
+        order: ProbeOrder,
+        hosts: Sequence[str],
+        answered: Callable[[ev.Event], Awaitable[None]],
+    ) -> None:
+        request = self._request(order.attempt, hosts, "")
+
+        def argv_on(host: str, argv: Sequence[str]) -> Sequence[str]:
+            return plan_on_host(self._spec.launcher, self._spelled.get(host, host), argv, request)
+
+        await probe_hosts(order, hosts, argv_on, answered)
+
+    def _beat_seconds(self) -> float:
+        return min(_BEAT_SECONDS, self._spec.settings.silence_timeout / 4)
+
+    def _resolve(self, name: str) -> str | None:
+        canonical = canonical_host(name)
+        return canonical if canonical in self._spelled else None
+
+
+def _master_port(run_id: str, attempt: int) -> int:
+    """A port outside the ephemeral range, another one for each attempt, free on this machine at least."""
+    start = zlib.crc32(f"{run_id} {attempt}".encode())
+    for offset in range(64):
+        port = 20000 + (start + offset * 7) % 12000
+        with socket.socket() as probe_socket:
+            try:
+                probe_socket.bind(("", port))
+            except OSError:
+                continue
+            return port
+    raise PlatformError("no free port between 20000 and 32000 for MASTER_PORT")
