@@ -1,0 +1,186 @@
+"""From options to a run: the hosts are found and divided, the engine gets a RunSpec.
+
+Nothing is written before everything asked for is known to be possible.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from supervisor.adapters import clock
+from supervisor.adapters.allocation import Allocation, find_allocation
+from supervisor.adapters.split import Split, split
+from supervisor.core.settings import Settings
+from supervisor.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user asked for, as the parser spells it."""
+
+    command: tuple[str, ...]
+    nodes: int | None
+    spare_nodes: int | str | None
+    min_nodes: int | None
+    ppn: int | None
+    hostfile: str | None
+    virtual_hosts: int | None
+    launcher: str
+    scheduler: str
+    preflight: bool
+    idle_timeout: float
+    startup_timeout: float
+    grace: float
+    max_relaunches: int
+    walltime: float | None
+    checkpoint_dir: str | None
+    run_dir: str | None
+    rank_logs: str | None
+    console: str
+    signatures: list[str]
+    no_shim: bool
+    dry_run: bool
+    json: bool
+    q: int
+    v: int
+
+
+def main(options: Options, environ: Mapping[str, str] = os.environ) -> int:
+    """Run the command, or print the plan, and answer with the exit code."""
+    _refuse_contradictions(options)
+    allocation = find_allocation(
+        hostfile=Path(options.hostfile) if options.hostfile else None,
+        virtual_hosts=options.virtual_hosts,
+        scheduler=options.scheduler,
+        environ=environ,
+    )
+    parts = _divide(options, allocation)
+    _refuse_missing_command(options.command, allocation, environ)
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+    if options.dry_run:
+        from supervisor.cli import dry_run
+
+        return dry_run.main(options, allocation, parts, run_id, environ)
+    return _start(options, allocation, parts, run_id, environ)
+
+
+def run_folder(options: Options, run_id: str) -> Path:
+    """The run folder the user names, or a new one under ./runs."""
+    return Path(options.run_dir or Path("runs") / run_id).absolute()
+
+
+def _divide(options: Options, allocation: Allocation) -> Split:
+    parts = split(
+        hosts=allocation.hosts,
+        nodes=options.nodes,
+        spare_nodes=options.spare_nodes,
+        ppn=options.ppn or allocation.ranks_per_host or 1,
+        source=allocation.source,
+    )
+    if options.min_nodes and options.min_nodes > len(parts.active):
+        raise UsageError(
+            f"--min-nodes {options.min_nodes}: more than the {len(parts.active)} active hosts"
+        )
+    return parts
+
+
+def _start(
+    options: Options,
+    allocation: Allocation,
+    parts: Split,
+    run_id: str,
+    environ: Mapping[str, str],
+) -> int:
+    from supervisor import engine
+    from supervisor.adapters.launchers import find_launcher
+    from supervisor.adapters.run_folder import open_run_folder
+
+    launcher = find_launcher(options.launcher, allocation.virtual, allocation.this_machine, environ)
+    folder = open_run_folder(run_folder(options, run_id)).path
+    if options.v >= options.q:
+        _introduce(allocation, parts, folder)
+    return engine.run(
+        engine.RunSpec(
+            command=options.command,
+            run_dir=folder,
+            run_id=run_id,
+            active=parts.active,
+            spares=parts.spares,
+            virtual=allocation.virtual,
+            this_machine=allocation.this_machine,
+            launcher=launcher,
+            deadline=_deadline(options, allocation),
+            settings=_settings(options, parts),
+            checkpoint_dir=_absolute(options.checkpoint_dir),
+            console=options.console,
+            rank_logs=options.rank_logs,
+            signature_folders=tuple(Path(name).absolute() for name in options.signatures),
+            shim=not options.no_shim,
+            verbosity=options.v - options.q,
+        )
+    )
+
+
+def _settings(options: Options, parts: Split) -> Settings:
+    return Settings(
+        ranks_per_host=parts.ranks_per_host,
+        checkpoints=options.checkpoint_dir is not None,
+        min_hosts=options.min_nodes,
+        max_relaunches=options.max_relaunches,
+        idle_timeout=options.idle_timeout,
+        startup_timeout=options.startup_timeout,
+        grace=options.grace,
+        preflight=options.preflight,
+        jitter=tuple(0.5 + byte / 256 for byte in os.urandom(16)),
+    )
+
+
+def _deadline(options: Options, allocation: Allocation) -> float | None:
+    own = clock.now() + options.walltime if options.walltime else None
+    known = [moment for moment in (own, allocation.deadline) if moment is not None]
+    return min(known, default=None)
+
+
+def _absolute(name: str | None) -> Path | None:
+    return Path(name).absolute() if name else None
+
+
+def _refuse_contradictions(options: Options) -> None:
+    if options.json and not options.dry_run:
+        raise UsageError(
+            "--json belongs to --dry-run; for a run there is `supervise status --json`"
+        )
+    for name in options.signatures:
+        if not Path(name).is_dir():
+            raise UsageError(f"--signatures {name}: no such folder")
+
+
+def _refuse_missing_command(
+    command: tuple[str, ...], allocation: Allocation, environ: Mapping[str, str]
+) -> None:
+    """Known only where the ranks run here; another host's PATH is another matter."""
+    here = allocation.virtual or allocation.this_machine
+    if here and shutil.which(command[0], path=environ.get("PATH")) is None:
+        raise UsageError(f"{command[0]!r} is no program: not on PATH, missing, or not executable")
+
+
+def _introduce(allocation: Allocation, parts: Split, folder: Path) -> None:
+    """What was found, before anything happens; a note is what the user might not expect."""
+    say = [f"run folder {folder}", hosts_line(allocation, parts)]
+    if parts.unused:
+        say.append(f"{len(parts.unused)} hosts stay unused; --spare-nodes auto makes them spares")
+    for line in (*say, *allocation.notes):
+        print(f"supervise: {line}", file=sys.stderr)
+
+
+def hosts_line(allocation: Allocation, parts: Split) -> str:
+    """The division in one line."""
+    active, spares = len(parts.active), len(parts.spares)
+    return (
+        f"{active} active {'host' if active == 1 else 'hosts'} x {parts.ranks_per_host} ranks,"
+        f" {spares} {'spare' if spares == 1 else 'spares'} ({allocation.source})"
+    )
