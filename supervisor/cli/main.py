@@ -9,11 +9,18 @@ from supervisor.errors import ExitCode, SupervisorError
 
 def main(argv: list[str] | None = None) -> int:
     """Do what the command line says and answer with the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _dispatch(words)
+        code = _answer(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
+    except BrokenPipeError:  # the reader left: `supervise --help | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _answer(words: list[str]) -> int:
+    try:
+        return _dispatch(words)
     except SupervisorError as error:
         print(f"supervise: error: {error}", file=sys.stderr)
         return int(error.exit_code)
@@ -21,9 +28,6 @@ def main(argv: list[str] | None = None) -> int:
         return int(ExitCode.INTERRUPTED)
     except SystemExit as leave:  # argparse's own, after --help and --version
         return leave.code if isinstance(leave.code, int) else 0
-    except BrokenPipeError:  # the reader left: `supervise --help | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _dispatch(words: list[str]) -> int:
