@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+_SET_DUMPABLE = 4  # PR_SET_DUMPABLE
 _SET_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -223,3 +224,19 @@ def is_locked(path: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL a process, its descendants and its process group."""
+    for each in (pid, *descendants(pid)):
+        send(each, signal.SIGKILL)
+    send_group(pid, signal.SIGKILL)
+
+
+def die_by(number: int) -> None:
+    """End this process by a signal, as something it stands for has ended; leave no core file."""
+    _prctl(_SET_DUMPABLE, 0)
+    with suppress(OSError):  # SIGKILL and SIGSTOP have no other disposition
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
