@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,9 +84,19 @@ def test_agent_loads_nothing_of_the_supervisor() -> None:
     assert _of(modules, "structlog", "yaml", "psutil", "watchdog", "aiofiles", "hyperscan") == set()
 
 
-@pytest.mark.parametrize("name", ["shim", "keeper", "probe", "virtual_host"])
+def _programs_beside_the_training() -> list[str]:
+    contracts = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["importlinter"]
+    name = "programs beside the training use the standard library and wire only"
+    return next(
+        contract["source_modules"]
+        for contract in contracts["contracts"]
+        if contract["name"] == name
+    )
+
+
+@pytest.mark.parametrize("name", _programs_beside_the_training())
 def test_programs_beside_the_training_load_the_standard_library_only(name: str) -> None:
     """The shim starts on every rank of every attempt: 10,000 times at once from one file system."""
-    modules = _loaded(f"import supervisor.{name}")
+    modules = _loaded(f"import {name}")
 
     assert _of(modules, *HEAVY, "asyncio") == set()

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from supervisor.cli.options import SUBCOMMANDS
@@ -35,7 +36,7 @@ def test_modules_the_readme_runs_exist() -> None:
     named = [
         after
         for words in _shown()
-        for word, after in zip(words, words[1:], strict=False)
+        for word, after in pairwise(words)
         if word == "-m" and after.startswith("supervisor")
     ]
 

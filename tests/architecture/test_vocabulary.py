@@ -1,4 +1,4 @@
-"""One word per thing: words that have a better one here appear in no name, flag or sentence of ours.
+"""One word per thing: words with a better one stand in no name, flag or sentence of ours.
 
 Regular expressions, byte strings and the samples of signatures quote other programs and are free.
 """
