@@ -1,4 +1,6 @@
-"""What to do: frozen, imperative, each with the attempt it belongs to. Performing one twice does it once."""
+"""What to do: frozen, imperative, each with the attempt it belongs to. Performing one twice
+does it once.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +24,9 @@ class ChooseCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """Start the command on these hosts, in this order. Answered by AttemptLaunched or LaunchFailed."""
+    """Start the command on these hosts, in this order. Answered by AttemptLaunched or
+    LaunchFailed.
+    """
 
     attempt: int
     hosts: tuple[str, ...]
@@ -41,7 +45,9 @@ class EndAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeHosts:
-    """Reap leftovers of this run and check the host, on each of these. Answered by one HostProbed a host."""
+    """Reap leftovers of this run and check the host, on each of these. Answered by one
+    HostProbed a host.
+    """
 
     attempt: int
     hosts: tuple[str, ...]

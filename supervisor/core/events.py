@@ -1,6 +1,8 @@
-"""What happened: frozen, past tense, each with `at` in seconds since 1970 on a clock that never runs backwards.
+"""What happened: frozen, past tense, each with `at` in seconds since 1970 on a clock that never
+runs backwards.
 
-Events are what the journal keeps. Those of an attempt carry its number; one of an older attempt changes nothing.
+Events are what the journal keeps. Those of an attempt carry its number; one of an older attempt
+changes nothing.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ class SupervisorReturned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointChosen:
-    """The newest complete and verified checkpoint; step is None when there is none to resume from."""
+    """The newest complete and verified checkpoint; step is None when there is none to resume
+    from.
+    """
 
     at: float
     attempt: int
@@ -58,10 +62,11 @@ class LaunchFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressSeen:
-    """A digest of shims, slots, step lines and output, taken every few seconds and at each first.
+    """A digest of shims, slots, step lines and output, taken every few seconds and at each
+    first.
 
-    `silent` names hosts whose shims have stopped beating, with the time of their last beat; a host that never
-    beat is not in it.
+    `silent` names hosts whose shims have stopped beating, with the time of their last beat; a
+    host that never beat is not in it.
     """
 
     at: float
@@ -78,11 +83,14 @@ class ProgressSeen:
     lagging_ranks: tuple[
         int, ...
     ] = ()  # ranks at the lowest step when others are ahead, at most 16
+    phases: tuple[str, ...] = ()  # every phase some rank is in; empty: only `phase` is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankFailed:
-    """A rank ended by a non-zero exit code or a signal, on its shim's word. At most 64 are kept an attempt."""
+    """A rank ended by a non-zero exit code or a signal, on its shim's word. At most 64 are kept
+    an attempt.
+    """
 
     at: float
     attempt: int
@@ -95,7 +103,9 @@ class RankFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitSeen:
-    """A line matched a signature. Repeats of signature, host and named hosts are counted, not kept."""
+    """A line matched a signature. Repeats of signature, host and named hosts are counted, not
+    kept.
+    """
 
     at: float
     attempt: int
@@ -126,6 +136,8 @@ class HostProbed:
     answer: str  # "pass", "fail", "unknown" or "unreachable"
     why: str = ""
     leftovers: int = 0  # processes of this run it had to end
+    cause: str = ""  # of a "fail": the Cause the failed check speaks for; empty: node_hardware
+    live: bool = False  # the answer to a look while the attempt runs (ProbeHosts with reap=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

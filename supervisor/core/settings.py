@@ -1,4 +1,6 @@
-"""What the user asked for, as far as decisions depend on it. Every number is in seconds unless its name says else."""
+"""What the user asked for, as far as decisions depend on it. Every number is in seconds unless
+its name says else.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""What an entry of the signature database means, and what a hit is. Matching itself is an adapter."""
+"""What an entry of the signature database means, and what a hit is. Matching itself is an
+adapter.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

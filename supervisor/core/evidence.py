@@ -1,0 +1,144 @@
+"""The facts of one attempt in the order they arrived, bounded, and which of the failures came
+first.
+
+Owns what is remembered and what is told apart as cascade. It blames nobody: verdict does.
+Arrival order is used, not the clocks of hosts: those differ.
+
+A rank is a victim when it was torn down (SIGTERM, or 143 after it), when the supervisor had
+already ordered the end, or when it complained of a peer before it said anything wrong of its
+own. The first failure is the earliest that is no victim's; there may be none, as when a whole
+host vanishes and only its peers are left to speak.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
+from supervisor.core.signature import Cause, Hit, Role, Source
+
+MAX_FAILURES = 64
+MAX_HITS = 512  # of those that can decide
+MAX_CASCADE = 64  # of those that only accompany: ten thousand hosts may say the same
+SIGTERM = 15
+SIGABRT = 6
+TORN_DOWN = 128 + SIGTERM
+APPLICATION = frozenset({Cause.USER_ERROR, Cause.USER_OOM, Cause.ENVIRONMENT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known of one attempt."""
+
+    attempt: int
+    resume_step: int | None = None
+    failures: tuple[RankFailed, ...] = ()
+    hits: tuple[HitSeen, ...] = ()
+    minor: tuple[HitSeen, ...] = ()  # cascade and notice
+    answers: tuple[HostProbed, ...] = ()  # of probes, those that are not "pass"
+    passed: int = 0  # hosts whose probe passed
+    convicted: tuple[HostProbed, ...] = ()  # answers of silent hosts while the attempt ran
+    first_step: int | None = None
+    top_step: int | None = None
+    fault_at: float | None = None  # when something came that the attempt cannot survive
+    end_ordered_at: float | None = None
+    end_cause: Cause | None = None  # why the supervisor ended it, when it did
+    end_why: str = ""
+    past_deadline: bool = False
+    ended: AttemptEnded | None = None
+
+
+def with_failure(evidence: Evidence, event: RankFailed) -> Evidence:
+    """Remember that a rank failed, once a rank."""
+    known = any(failure.rank == event.rank for failure in evidence.failures)
+    if known or len(evidence.failures) >= MAX_FAILURES:
+        return evidence
+    return replace(evidence, failures=(*evidence.failures, event))
+
+
+def with_hit(evidence: Evidence, event: HitSeen) -> Evidence:
+    """Remember a hit; cascade and notice are kept apart so that they can never crowd out what
+    decides.
+    """
+    if event.hit.role in (Role.PROOF, Role.VOTE):
+        return replace(evidence, hits=_append(evidence.hits, event, MAX_HITS))
+    return replace(evidence, minor=_append(evidence.minor, event, MAX_CASCADE))
+
+
+def succeeded(evidence: Evidence) -> bool:
+    """Every rank's own word says so; without reports, the launcher's does and nothing proves
+    otherwise.
+    """
+    ended = evidence.ended
+    if ended is None or evidence.end_ordered_at is not None:
+        return False
+    if ended.reports:
+        return ended.ranks_succeeded == ended.ranks_total > 0
+    contradicted = any(outsider_proof(event.hit) for event in evidence.hits)
+    return ended.exit_code == 0 and not contradicted
+
+
+def outsider_proof(hit: Hit) -> bool:
+    """Proof on the word of somebody who is not a rank."""
+    return hit.role is Role.PROOF and hit.source is not Source.RANK
+
+
+def first_failure(evidence: Evidence) -> RankFailed | None:
+    """The earliest failure that is no consequence of another."""
+    return next((f for f in evidence.failures if not is_victim(evidence, f)), None)
+
+
+def own_failures(evidence: Evidence) -> tuple[RankFailed, ...]:
+    """Failures that are nobody else's doing, in order of time."""
+    return tuple(f for f in evidence.failures if not is_victim(evidence, f))
+
+
+def is_victim(evidence: Evidence, failure: RankFailed) -> bool:
+    """This rank went down because something else had."""
+    if failure.signal == SIGTERM or failure.exit_code == TORN_DOWN:
+        return True
+    if evidence.end_ordered_at is not None and failure.at >= evidence.end_ordered_at:
+        return True
+    crashed_alone = failure.signal is not None and failure.signal != SIGABRT
+    return not crashed_alone and complained_first(evidence, failure.host, failure.rank)
+
+
+def complained_first(evidence: Evidence, host: str | None, rank: int | None) -> bool:
+    """The first thing wrong that this rank (or, lacking a word of its own, its host) said was
+    of a peer.
+    """
+    said = tuple(e.hit for e in _spoken(evidence) if e.hit.rank == rank and rank is not None)
+    said = said or tuple(e.hit for e in _spoken(evidence) if e.hit.host == host)
+    return bool(said) and said[0].role is Role.CASCADE
+
+
+def application_hits(evidence: Evidence) -> tuple[Hit, ...]:
+    """What the command itself said went wrong, by ranks that failed and had not first
+    complained of a peer.
+    """
+    hosts = {failure.host for failure in evidence.failures}
+    return tuple(
+        event.hit
+        for event in evidence.hits
+        if event.hit.cause in APPLICATION
+        and event.hit.source is Source.RANK
+        and (not hosts or event.hit.host is None or event.hit.host in hosts)
+        and not complained_first(evidence, event.hit.host, event.hit.rank)
+    )
+
+
+def failed_hosts(failures: Iterable[RankFailed]) -> tuple[str, ...]:
+    """Hosts of these failures, in order, once each."""
+    return tuple(dict.fromkeys(failure.host for failure in failures))
+
+
+def _spoken(evidence: Evidence) -> tuple[HitSeen, ...]:
+    """Hits of ranks that count as a complaint or a confession, in the order they were seen."""
+    both = (*evidence.hits, *(e for e in evidence.minor if e.hit.role is Role.CASCADE))
+    ranked = (event for event in both if event.hit.source is Source.RANK)
+    return tuple(sorted(ranked, key=lambda event: (event.at, event.hit.line_number)))
+
+
+def _append(kept: tuple[HitSeen, ...], event: HitSeen, limit: int) -> tuple[HitSeen, ...]:
+    if len(kept) >= limit or event.hit in {old.hit for old in kept}:
+        return kept
+    return (*kept, event)

@@ -1,0 +1,216 @@
+"""Recording: an event becomes part of the state, or is dropped because it speaks of another
+attempt or phase.
+
+Owns which events still matter. It decides nothing: the same event observed twice is the state
+observed once.
+"""
+
+from dataclasses import replace
+
+from supervisor.core import evidence as facts
+from supervisor.core import progress
+from supervisor.core.events import (
+    AttemptEnded,
+    AttemptLaunched,
+    CheckpointChosen,
+    Event,
+    HitSeen,
+    HostProbed,
+    LaunchFailed,
+    ProgressSeen,
+    RankFailed,
+    RunStarted,
+    StacksDumped,
+    StopRequested,
+    SupervisorReturned,
+    SweepFinished,
+    Ticked,
+)
+from supervisor.core.hosts import make_ledger, suspect
+from supervisor.core.policy import refill
+from supervisor.core.signature import Cause, Hit
+from supervisor.core.state import Phase, State
+from supervisor.core.testimony import accused, known
+
+ALIVE = frozenset({Phase.LAUNCHING, Phase.RUNNING, Phase.DUMPING, Phase.ENDING})
+TELLING = ALIVE | {Phase.PROBING}  # kernel logs of other hosts arrive late
+FATAL = frozenset({Cause.NODE_LOST, Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW})
+DEADLINE_SLACK = 5.0  # schedulers' clocks differ from ours, and some end a job a little early
+
+Word = ProgressSeen | RankFailed | HitSeen | HostProbed
+Milestone = AttemptLaunched | LaunchFailed | AttemptEnded | StacksDumped | SweepFinished
+HEARD: dict[type[Word | Milestone], frozenset[Phase]] = {
+    AttemptLaunched: frozenset({Phase.LAUNCHING}),
+    LaunchFailed: frozenset({Phase.LAUNCHING}),
+    ProgressSeen: ALIVE,
+    RankFailed: ALIVE,
+    HitSeen: TELLING,
+    AttemptEnded: ALIVE,
+    HostProbed: frozenset({Phase.RUNNING, Phase.PROBING}),
+    StacksDumped: frozenset({Phase.DUMPING}),
+    SweepFinished: frozenset({Phase.SWEEPING}),
+}
+
+
+def observe(state: State, event: Event) -> State:
+    """Record an event."""
+    match event:
+        case RunStarted():
+            return _started(state, event) if state.phase is Phase.NEW else state
+        case StopRequested():
+            return _stop_requested(state, event)
+        case SupervisorReturned():
+            return _returned(state, event)
+        case Ticked():
+            return state
+        case CheckpointChosen():
+            return _checkpoint_chosen(state, event)
+        case _:
+            return _of_attempt(state, event)
+
+
+def _of_attempt(state: State, event: Word | Milestone) -> State:
+    """Events of an attempt count while that attempt is the newest, in phases that can hear them."""
+    if event.attempt != state.attempt or state.phase not in HEARD[type(event)]:
+        return state
+    match event:
+        case ProgressSeen() | RankFailed() | HitSeen() | HostProbed():
+            return _told(state, event)
+        case _:
+            return _passed(state, event)
+
+
+def _told(state: State, event: Word) -> State:
+    match event:
+        case ProgressSeen():
+            return _progress_seen(state, event)
+        case RankFailed():
+            fault = replace(state.evidence, fault_at=_first(state.evidence.fault_at, event.at))
+            return replace(state, evidence=facts.with_failure(fault, event))
+        case HitSeen():
+            return _hit_seen(state, event)
+        case HostProbed():
+            return _probed(state, event)
+
+
+def _passed(state: State, event: Milestone) -> State:
+    match event:
+        case AttemptLaunched() | LaunchFailed():
+            return _launch_answered(state, event)
+        case AttemptEnded():
+            return _ended(state, event)
+        case StacksDumped():
+            return replace(state, stacks=event)
+        case SweepFinished():
+            return replace(state, sweep=event)
+
+
+def _started(state: State, event: RunStarted) -> State:
+    if state.started_at is not None:
+        return state
+    return replace(
+        state,
+        run_id=event.run_id,
+        started_at=event.at,
+        deadline=event.deadline,
+        settings=event.settings,
+        ledger=make_ledger(event.active, event.spares),
+    )
+
+
+def _stop_requested(state: State, event: StopRequested) -> State:
+    if state.stop is None:
+        return replace(state, stop=event)
+    return replace(state, hurry=state.hurry or event.at > state.stop.at)
+
+
+def _returned(state: State, event: SupervisorReturned) -> State:
+    if state.returned_at is not None and event.at <= state.returned_at:
+        return state
+    return replace(state, returned=state.returned + 1, returned_at=event.at)
+
+
+def _checkpoint_chosen(state: State, event: CheckpointChosen) -> State:
+    if state.phase is not Phase.PREPARING or event.attempt != state.attempt + 1:
+        return state
+    reached = event.step if state.settings.checkpoints else state.evidence.top_step
+    return replace(state, checkpoint=event, budget=refill(state.budget, reached))
+
+
+def _launch_answered(state: State, event: AttemptLaunched | LaunchFailed) -> State:
+    watch = progress.Watch(launched_at=event.at, phase_at=event.at, digest=state.watch.digest)
+    return replace(state, launch=event, watch=watch)
+
+
+def _progress_seen(state: State, event: ProgressSeen) -> State:
+    watch = progress.with_digest(state.watch, event)
+    if watch is state.watch:
+        return state
+    old, evidence = state.evidence, state.evidence
+    if event.step is not None:
+        first = event.step if old.first_step is None else old.first_step
+        top = max(event.step, old.top_step or event.step, event.top_step or event.step)
+        evidence = replace(old, first_step=first, top_step=top)
+    silent = progress.silent_hosts(event, state.settings)
+    return replace(
+        state,
+        watch=watch,
+        evidence=evidence,
+        pace=progress.learned(state.pace, state.watch.digest, event),
+        ledger=suspect(state.ledger, known(silent, state.ledger)),
+    )
+
+
+def _hit_seen(state: State, event: HitSeen) -> State:
+    evidence = facts.with_hit(state.evidence, event)
+    if state.phase in ALIVE and _fatal(state, event.hit):
+        evidence = replace(evidence, fault_at=_first(evidence.fault_at, event.at))
+    return replace(state, evidence=evidence)
+
+
+def _fatal(state: State, hit: Hit) -> bool:
+    """Proof, not by a rank, of something that no attempt on this host survives."""
+    named = set(accused(hit, state.ledger)) & set(state.ledger.active)
+    return facts.outsider_proof(hit) and hit.cause in FATAL and bool(named)
+
+
+def _ended(state: State, event: AttemptEnded) -> State:
+    if state.evidence.ended is not None:
+        return state
+    late = state.deadline is not None and event.at >= state.deadline - DEADLINE_SLACK
+    return replace(state, evidence=replace(state.evidence, ended=event, past_deadline=late))
+
+
+def _probed(state: State, event: HostProbed) -> State:
+    host = next(iter(known((event.host,), state.ledger)), None)
+    if host is None:
+        return state
+    if state.phase is Phase.RUNNING:
+        return _looked_at(state, host, event)
+    if event.live or host not in state.unanswered:
+        return state
+    return _answered(replace(state, unanswered=state.unanswered - {host}), event)
+
+
+def _looked_at(state: State, host: str, event: HostProbed) -> State:
+    """A silent host's answer while the attempt runs; one that beats again is beyond suspicion."""
+    if host not in state.looking:
+        return state
+    left = tuple(name for name in state.looking if name != host)
+    state = replace(state, looking=left)
+    bad = event.answer in ("fail", "unreachable") and host in state.ledger.suspects
+    if not bad:
+        return state
+    convicted = (*state.evidence.convicted, event)
+    return replace(state, evidence=replace(state.evidence, convicted=convicted))
+
+
+def _answered(state: State, event: HostProbed) -> State:
+    evidence = state.evidence
+    if event.answer == "pass":
+        return replace(state, evidence=replace(evidence, passed=evidence.passed + 1))
+    return replace(state, evidence=replace(evidence, answers=(*evidence.answers, event)))
+
+
+def _first(known_at: float | None, at: float) -> float:
+    return at if known_at is None else min(known_at, at)

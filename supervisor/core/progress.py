@@ -1,0 +1,134 @@
+"""From digests of progress to: ready, hung, silent. Step limits are learned from step times and
+outlive attempts.
+
+Owns when a lack of progress becomes a hang and when a host has been silent too long. It does
+not act.
+
+Theory. A heartbeat says a process lives, output says a process prints; only a rising lowest
+step is progress, and the chattiest rank cannot raise it. Every phase has its limit, counted
+from the later of the last step and the last change of phase, so that a nineteen-minute quiet
+checkpoint is legal and the step after it is not late. Before the first step, output counts too:
+a command that never states steps is hung only when it falls silent.
+
+Judged by the digest's own time, never by a later clock: a supervisor that was itself stopped
+for an hour knows nothing of that hour. So a hang needs no wake-up; the next digest brings it.
+"""
+
+from dataclasses import dataclass, replace
+
+from supervisor.core.events import ProgressSeen
+from supervisor.core.settings import Settings
+from supervisor.wire import RankPhase
+
+MAX_TIMES = 64
+ENOUGH_TIMES = 5  # fewer say nothing of how long a step may take
+QUANTILE = 0.9
+PREPARATION = frozenset({RankPhase.INIT, RankPhase.LOAD, RankPhase.COMPILE})
+STEPPING = frozenset({RankPhase.COMPILE, RankPhase.STEP})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """What is known of step times, kept across attempts."""
+
+    times: tuple[float, ...] = ()  # newest last
+    states_steps: bool = False  # an attempt of this run has stated steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """The newest digest of one attempt, and since when its phase is what it is."""
+
+    launched_at: float
+    phase_at: float
+    digest: ProgressSeen | None = None
+
+
+def with_digest(watch: Watch, digest: ProgressSeen) -> Watch:
+    """Take a newer digest; one that is not newer changes nothing."""
+    old = watch.digest
+    if old is not None and digest.at <= old.at:
+        return watch
+    changed = old is None or phases(old) != phases(digest)
+    return replace(watch, digest=digest, phase_at=digest.at if changed else watch.phase_at)
+
+
+def learned(pace: Pace, old: ProgressSeen | None, new: ProgressSeen) -> Pace:
+    """Take a step time from two digests between which the lowest step rose."""
+    known = replace(pace, states_steps=pace.states_steps or new.step is not None)
+    if old is None or old.step is None or new.step is None or new.step <= old.step:
+        return known
+    if old.step_at is None or new.step_at is None or new.step_at <= old.step_at:
+        return known
+    each = (new.step_at - old.step_at) / (new.step - old.step)
+    return replace(known, times=(*known.times, each)[-MAX_TIMES:])
+
+
+def step_limit(pace: Pace, settings: Settings) -> float:
+    """How long one step may take."""
+    ceiling = settings.idle_timeout
+    if len(pace.times) < ENOUGH_TIMES:
+        return ceiling
+    high = sorted(pace.times)[int(QUANTILE * (len(pace.times) - 1))]
+    return min(ceiling, max(settings.step_floor, settings.step_factor * high))
+
+
+def phases(digest: ProgressSeen) -> frozenset[str]:
+    """Every phase some rank is in; others may be waiting for the slowest of them."""
+    return frozenset(digest.phases or (digest.phase,))
+
+
+def hang(watch: Watch, pace: Pace, settings: Settings) -> str | None:
+    """Why the newest digest means a hang, or None."""
+    digest = watch.digest
+    if digest is None:
+        return None
+    if digest.step is None:
+        return _hung_before_first_step(watch, digest, pace, settings)
+    limit = _limit(digest, pace, settings)
+    quiet = digest.at - max(digest.step_at or watch.launched_at, watch.phase_at)
+    if quiet <= limit:
+        return None
+    return f"step {digest.step} has not risen for {quiet:.0f} s (limit {limit:.0f} s){_who(digest)}"
+
+
+def silent_hosts(digest: ProgressSeen, settings: Settings) -> tuple[str, ...]:
+    """Hosts none of whose shims have beaten for too long, while those of other hosts do."""
+    if not digest.beating:
+        return ()
+    limit = settings.silence_timeout
+    return tuple(host for host, beat_at in digest.silent if digest.at - beat_at > limit)
+
+
+def _hung_before_first_step(
+    watch: Watch, digest: ProgressSeen, pace: Pace, settings: Settings
+) -> str | None:
+    preparing = bool(phases(digest) & PREPARATION)
+    limit = settings.startup_timeout if preparing else settings.idle_timeout
+    quiet = digest.at - max(watch.launched_at, digest.output_at, watch.phase_at)
+    if quiet > limit:
+        return f"no step and no output for {quiet:.0f} s (limit {limit:.0f} s){_who(digest)}"
+    age = digest.at - watch.launched_at
+    steps_due = pace.states_steps or bool(phases(digest) & STEPPING)
+    if steps_due and age > settings.startup_timeout:
+        limit = settings.startup_timeout
+        return f"no step {age:.0f} s after the launch (limit {limit:.0f} s){_who(digest)}"
+    return None
+
+
+def _limit(digest: ProgressSeen, pace: Pace, settings: Settings) -> float:
+    now_in = phases(digest)
+    if now_in & PREPARATION:
+        return max(settings.startup_timeout, settings.idle_timeout)
+    return step_limit(pace, settings) if now_in == {RankPhase.STEP} else settings.idle_timeout
+
+
+def _who(digest: ProgressSeen) -> str:
+    if digest.stopped_ranks:
+        return f"; ranks {_some(digest.stopped_ranks)} do not run"
+    return f"; ranks {_some(digest.lagging_ranks)} are behind" if digest.lagging_ranks else ""
+
+
+def _some(ranks: tuple[int, ...]) -> str:
+    shown = ", ".join(str(rank) for rank in ranks[:8])
+    return f"{shown} and {len(ranks) - 8} more" if len(ranks) > 8 else shown

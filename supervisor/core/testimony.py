@@ -1,0 +1,92 @@
+"""Who accuses whom, and whether the accuser may.
+
+Owns the reading of hits as accusations: names are resolved to hosts of the allocation, a rank's
+own line that names another host counts as one vote and never as proof (training scripts print
+anything), and votes are counted per reporting host. It does not weigh them against other
+evidence: verdict does.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from supervisor.core.evidence import Evidence, application_hits
+from supervisor.core.hosts import Ledger, spelling
+from supervisor.core.signature import Blames, Cause, Hit, Role, Source
+from supervisor.wire import canonical_host
+
+AGREEMENT = 2  # reporting hosts that must agree before peers' word blames
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """One host, what it is accused of, and on what ground."""
+
+    host: str
+    cause: Cause
+    why: str
+
+
+def accused(hit: Hit, ledger: Ledger) -> tuple[str, ...]:
+    """Hosts of the allocation this hit holds responsible, whatever its weight."""
+    if hit.blames is Blames.NOBODY:
+        return ()
+    names = hit.named if hit.blames is Blames.NAMED else (hit.host or "",)
+    return known(names, ledger)
+
+
+def known(names: Iterable[str], ledger: Ledger) -> tuple[str, ...]:
+    """Those of these names that are in the allocation and not retired, as the ledger spells
+    them.
+    """
+    places = spelling(ledger)
+    keys = (canonical_host(name) for name in names)
+    return tuple(dict.fromkeys(places[key] for key in keys if key in places))
+
+
+def is_proof(hit: Hit) -> bool:
+    """This hit may convict by itself."""
+    hearsay = hit.source is Source.RANK and hit.blames is Blames.NAMED
+    return hit.role is Role.PROOF and not hearsay
+
+
+def charges(hits: Iterable[Hit], ledger: Ledger) -> tuple[Charge, ...]:
+    """One charge a host, in the order of the hits that prove them."""
+    found: dict[str, Charge] = {}
+    for hit in filter(is_proof, hits):
+        for host in accused(hit, ledger):
+            found.setdefault(host, Charge(host=host, cause=hit.cause, why=quote(hit)))
+    return tuple(found.values())
+
+
+def complaints(evidence: Evidence, ledger: Ledger) -> dict[str, dict[str, Hit]]:
+    """Accused host -> reporting host -> the first hit by which it complains of it."""
+    votes: dict[str, dict[str, Hit]] = {}
+    for event in evidence.hits:
+        if is_proof(event.hit) or event.hit.blames is not Blames.NAMED:
+            continue
+        reporter = canonical_host(event.hit.host or event.hit.source)
+        for host in accused(event.hit, ledger):
+            if canonical_host(host) != reporter:
+                votes.setdefault(host, {}).setdefault(reporter, event.hit)
+    voided = {canonical_host(hit.host) for hit in application_hits(evidence) if hit.host}
+    return {host: by for host, by in votes.items() if canonical_host(host) not in voided}
+
+
+def agreed(votes: dict[str, dict[str, Hit]], talkative: frozenset[str]) -> tuple[Charge, ...]:
+    """The one host that most reporters agree on; between equals the silent one; else nobody."""
+    most = max((len(by) for by in votes.values()), default=0)
+    if most < AGREEMENT:
+        return ()
+    leading = tuple(host for host, by in votes.items() if len(by) == most)
+    silent = tuple(host for host in leading if canonical_host(host) not in talkative)
+    chosen = leading if len(leading) == 1 else silent
+    if len(chosen) != 1:
+        return ()
+    hit = next(iter(votes[chosen[0]].values()))
+    why = f"{most} hosts agree: {quote(hit)}"
+    return (Charge(host=chosen[0], cause=hit.cause, why=why),)
+
+
+def quote(hit: Hit) -> str:
+    """A line with where it comes from."""
+    return f"{hit.host or hit.source}: {hit.line}"

@@ -1,0 +1,70 @@
+"""What a person reads: the lines that announce decisions and the one that ends a run.
+
+Owns wording only. Each line names the attempt, the cause, the host, the evidence, and what
+happens next, since at three in the morning nobody looks anything up.
+"""
+
+from supervisor.core.actions import Outcome
+from supervisor.core.evidence import Evidence
+from supervisor.core.policy import Relaunch, Stop
+from supervisor.core.signature import Cause
+from supervisor.core.verdict import Verdict
+
+MAX_LAST_WORDS = 3
+
+
+def failed(evidence: Evidence, verdict: Verdict) -> str:
+    """Which attempt failed, of what, by whose fault, on what ground."""
+    whom = f" on {', '.join(verdict.blame[:4])}" if verdict.blame else ""
+    more = f" and {len(verdict.blame) - 4} more" if len(verdict.blame) > 4 else ""
+    line = next((line for line in verdict.lines if line != verdict.why), "")
+    said = f' ("{line}")' if line else ""
+    return f"attempt {evidence.attempt} failed: {verdict.cause}{whom}{more}: {verdict.why}{said}"
+
+
+def relaunching(evidence: Evidence, verdict: Verdict, decision: Relaunch, resume: str) -> str:
+    """The verdict and the relaunch it leads to."""
+    when = f"in {decision.wait:.1f} s" if decision.wait else "now"
+    return f"{failed(evidence, verdict)}; {decision.placed}; relaunching {when} {resume}"
+
+
+def resume_point(step: int | None, set_aside: tuple[str, ...]) -> str:
+    """Where the next attempt begins."""
+    point = "from the beginning" if step is None else f"from step {step}"
+    aside = f" (set aside: {', '.join(set_aside)})" if set_aside else ""
+    return point + aside
+
+
+def gave_up(evidence: Evidence, verdict: Verdict, decision: Stop) -> str:
+    """Why the run ends, with the last words of the rank that failed first where the command is
+    at fault.
+    """
+    if verdict.cause in (Cause.WALLTIME, Cause.PREEMPTED):
+        return f"attempt {evidence.attempt} ended: {verdict.cause}: {verdict.why}"
+    reason = f"; giving up: {decision.why}" if decision.why else "; a relaunch cannot help"
+    return f"{failed(evidence, verdict)}{last_words(evidence, verdict)}{reason}"
+
+
+def last_words(evidence: Evidence, verdict: Verdict) -> str:
+    """The last lines of the rank that failed first, unless they are quoted already."""
+    ended = evidence.ended
+    if ended is None or verdict.charges:
+        return ""
+    quoted = " ".join((verdict.why, *verdict.lines))
+    lines = tuple(line.strip() for line in ended.last_words if line.strip())
+    fresh = tuple(line for line in lines[-MAX_LAST_WORDS:] if line not in quoted)
+    return "; last words: " + " | ".join(fresh) if fresh else ""
+
+
+def succeeded(evidence: Evidence) -> str:
+    """The end everyone wants."""
+    step = "" if evidence.top_step is None else f" at step {evidence.top_step}"
+    return f"succeeded in attempt {evidence.attempt}{step}"
+
+
+def stopped(attempt: int, outcome: Outcome, signal: int | None) -> str:
+    """The end somebody asked for."""
+    if outcome is Outcome.DRAINED:
+        return f"drained: attempt {attempt} was ended and no other was launched"
+    by = "on request" if signal is None else f"by signal {signal}"
+    return f"stopped {by} in attempt {attempt}" if attempt else f"stopped {by} before any attempt"
