@@ -1,7 +1,7 @@
 """The launcher of flavour `local`: starts the ranks itself, on this machine or on virtual hosts.
 
     local_launcher.py --hostfile FILE --ranks-per-host N [--virtual RUN_DIR] [--kill-after SECONDS]
-                      COMMAND...
+                      [--] COMMAND...
 
 Each rank has RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE and SUPERVISE_HOST, and writes to this
 program's own output. It behaves as an mpiexec does: when a rank fails or its host is lost, says so,
@@ -34,7 +34,7 @@ _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _FORWARDED = (*_ENDING, signal.SIGUSR1, signal.SIGUSR2)
 _USAGE = (
     "usage: local_launcher.py --hostfile FILE --ranks-per-host N [--virtual RUN_DIR] "
-    "[--kill-after SECONDS] COMMAND..."
+    "[--kill-after SECONDS] [--] COMMAND..."
 )
 
 
@@ -122,13 +122,13 @@ def _say(text: str) -> None:
 
 
 def _options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Our options, and the command: it begins at the first word that is none of ours."""
+    """Our options, and the command: it begins after "--", or at the first word not ours."""
     options: dict[str, str] = {}
     names = ("--hostfile", "--ranks-per-host", "--virtual", "--kill-after")
     while len(arguments) > 1 and arguments[0] in names:
         options[arguments[0]] = arguments[1]
         arguments = arguments[2:]
-    return options, arguments
+    return options, arguments[1:] if arguments[:1] == ["--"] else arguments
 
 
 def _hosts(path: str) -> list[str]:

@@ -15,6 +15,7 @@ Owns these commands, and what the supervisor calls to start, stop, kill and free
 
 import os
 import select
+import shlex
 import signal
 import sys
 import time
@@ -50,6 +51,7 @@ def start_virtual_hosts(
     folder = run_dir / "virtual"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "run-id").write_text(environment[wire.RUN_ID] + "\n")
+    write_ssh_program(run_dir)
     starting = {
         host: subprocess.Popen(
             program("serve", str(run_dir), host),
@@ -105,12 +107,10 @@ def _signal_until_none_is_left(
 
 def write_ssh_program(run_dir: "Path") -> "Path":
     """Write the executable that a launcher calls in place of ssh; return its path."""
-    from shlex import join
-
     path = run_dir / "virtual" / "ssh"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_text(f'#!/bin/sh\nexec {join(program("ssh", str(run_dir)))} "$@"\n')
+    fresh.write_text(f'#!/bin/sh\nexec {shlex.join(program("ssh", str(run_dir)))} "$@"\n')
     fresh.chmod(0o700)
     fresh.replace(path)
     return path
@@ -198,7 +198,13 @@ def _ssh(run_dir: str, arguments: list[str]) -> int:
     if len(arguments) < 2:
         return _complain("ssh: HOST and COMMAND are missing", _CALLER_FAILED)
     host = arguments[0].rpartition("@")[2]
-    return _call(run_dir, host, ["/bin/sh", "-c", " ".join(arguments[1:])], None)
+    # Hydra names this very program to its proxies, and does not quote it.
+    words = (shlex.quote(word) if word == _ssh_path(run_dir) else word for word in arguments[1:])
+    return _call(run_dir, host, ["/bin/sh", "-c", " ".join(words)], None)
+
+
+def _ssh_path(run_dir: str) -> str:
+    return os.path.join(run_dir, "virtual", "ssh")
 
 
 def _call(run_dir: str, host: str, argv: list[str], wakeup: int | None) -> int:

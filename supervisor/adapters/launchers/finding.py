@@ -1,0 +1,121 @@
+"""Which launcher to use: told by its name, found on PATH, known by asking it.
+
+Names lie (`mpiexec` is Open MPI on one host and Hydra on the next), so each candidate is asked for
+its version.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+
+from supervisor.adapters.launchers import local, mpich
+from supervisor.adapters.launchers.values import Launcher
+from supervisor.errors import PlatformError, UsageError
+
+_ANSWER_SECONDS = 20.0  # a cold shared file system may hold up the first start
+_AUTO = "auto"
+_KNOWN = {  # what the first lines of --version hold -> who that is
+    mpich.FIRST_LINE: mpich.FLAVOUR,
+    "Intel(R) MPI Library": "Intel MPI",
+    "(Open MPI)": "Open MPI",
+    "(OpenRTE)": "Open MPI",
+}
+_WAYS = "load an MPICH module, `pip install mpich`, or name one by --launcher PATH"
+
+
+def find_launcher(
+    wanted: str, virtual: bool, this_machine_only: bool, environ: Mapping[str, str]
+) -> Launcher:
+    """The launcher by flavour, path, or `auto`: an mpiexec if there is one we drive, else local.
+
+    `near`: all hosts are this machine or virtual ones, which is as far as `local` reaches.
+    """
+    near = virtual or this_machine_only
+    if wanted == local.FLAVOUR:
+        return _local(near)
+    if "/" in wanted:
+        return _driven(_asked(wanted))
+    if wanted not in (_AUTO, mpich.FLAVOUR):
+        raise UsageError(
+            f"--launcher {wanted}: not a launcher; give auto, mpich, local, or a path with a slash"
+        )
+    found = [_asked(program) for program in _candidates(environ)]
+    return _chosen(found, wanted, near)
+
+
+def _chosen(found: list[Launcher], wanted: str, near: bool) -> Launcher:
+    driven = [launcher for launcher in found if launcher.flavour == mpich.FLAVOUR]
+    if wanted == _AUTO and not near and found:
+        return _driven(found[0])  # an MPI program must be started by the MPI it was built with
+    if driven:
+        return driven[0]
+    if wanted == _AUTO and near:
+        return _local(near)
+    others = "; found " + ", ".join(f"{each.program} ({each.flavour})" for each in found)
+    raise PlatformError(
+        f"no MPICH mpiexec on PATH or beside {sys.executable}{others if found else ''}; {_WAYS}"
+    )
+
+
+def _local(near: bool) -> Launcher:
+    if not near:
+        raise PlatformError(
+            "--launcher local starts ranks on this machine and on virtual hosts only, "
+            f"and there are other hosts; {_WAYS}"
+        )
+    version = f"python {sys.version.split()[0]}"
+    return Launcher(flavour=local.FLAVOUR, program=local.PROGRAM, version=version)
+
+
+def _driven(launcher: Launcher) -> Launcher:
+    if launcher.flavour == mpich.FLAVOUR:
+        return launcher
+    raise PlatformError(
+        f"{launcher.program} is {launcher.flavour}, which this version does not drive yet; "
+        "use --launcher mpich or local"
+    )
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[str]:
+    """Programs on PATH in its order, then beside this interpreter; each file once."""
+    folders = [*environ.get("PATH", os.defpath).split(os.pathsep), os.path.dirname(sys.executable)]
+    seen: set[str] = set()
+    for folder in folders:
+        for name in mpich.PROGRAMS:
+            path = shutil.which(name, path=folder) if folder else None
+            if path and os.path.realpath(path) not in seen:
+                seen.add(os.path.realpath(path))
+                yield os.path.abspath(path)
+
+
+def _asked(program: str) -> Launcher:
+    """The launcher behind a path, by what it answers to --version."""
+    text = _version_text(program)
+    head = text[:400]
+    flavour = next((who for mark, who in _KNOWN.items() if mark in head), "an unknown launcher")
+    return Launcher(flavour=flavour, program=os.path.abspath(program), version=_version(text))
+
+
+def _version_text(program: str) -> str:
+    try:
+        answer = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ANSWER_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        raise PlatformError(f"cannot start the launcher {program}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise PlatformError(
+            f"{program} --version gave no answer within {_ANSWER_SECONDS:.0f} s"
+        ) from error
+    return (answer.stdout + answer.stderr).decode(errors="replace")
+
+
+def _version(text: str) -> str:
+    """The first word that begins with a digit."""
+    return next((word for word in text.split() if word[0].isdigit()), "unknown")

@@ -1,0 +1,110 @@
+"""What a launcher is asked for and what it plans: values, and the parts that all plans share."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import supervisor
+from supervisor import virtual_host, wire
+
+_PACKAGE = Path(supervisor.__file__).parent
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launcher:
+    """A launcher that was found."""
+
+    flavour: str
+    program: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """One attempt: which command, how often, where, and what the ranks are told."""
+
+    hosts: tuple[str, ...]
+    ranks_per_host: int
+    command: tuple[str, ...]
+    run_id: str
+    run_dir: Path
+    attempt_dir: Path
+    attempt: int
+    resume_from: str
+    virtual: bool
+    shim: bool
+    beat_seconds: float
+    master_port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be started; `own_words` words of argv are the launcher's, then comes the command."""
+
+    argv: tuple[str, ...]
+    own_words: int
+    environment: Mapping[str, str]
+    hostfile: str
+    hostfile_path: Path
+
+
+def plan_of(
+    request: LaunchRequest,
+    flavour: str,
+    own_argv: Sequence[str],
+    command: Sequence[str],
+    **more_environment: str,
+) -> Plan:
+    """A plan from a launcher's own words and the command behind them."""
+    return Plan(
+        argv=(*own_argv, *command),
+        own_words=len(own_argv),
+        environment={**_environment(request, flavour), **more_environment},
+        hostfile="".join(f"{host}\n" for host in request.hosts),
+        hostfile_path=hostfile_path(request),
+    )
+
+
+def hostfile_path(request: LaunchRequest) -> Path:
+    """Where the engine writes the hostfile of this attempt."""
+    return request.attempt_dir / "hostfile"
+
+
+def program_path(name: str) -> str:
+    """One of the small programs of this package."""
+    return str(_PACKAGE / name)
+
+
+def shimmed(request: LaunchRequest) -> tuple[str, ...]:
+    """The command, behind the shim unless that is not wanted."""
+    if not request.shim:
+        return request.command
+    return (sys.executable, "-S", "-I", program_path("shim.py"), *request.command)
+
+
+def on_virtual_host(request: LaunchRequest, host: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """Run a program once on a virtual host."""
+    return tuple(virtual_host.program("exec", str(request.run_dir), host, *argv))
+
+
+def is_this_machine(hosts: Sequence[str]) -> bool:
+    """Whether all of these are the machine we run on."""
+    here = {wire.canonical_host(os.uname().nodename), *_LOOPBACK}
+    return all(wire.canonical_host(host) in here for host in hosts)
+
+
+def _environment(request: LaunchRequest, flavour: str) -> dict[str, str]:
+    here = request.virtual or is_this_machine(request.hosts)
+    return {
+        wire.RUN_ID: request.run_id,
+        wire.RUN_DIR: str(request.run_dir),
+        wire.ATTEMPT: str(request.attempt),
+        wire.RESUME_FROM: request.resume_from,
+        wire.LAUNCHER: flavour,
+        wire.BEAT_SECONDS: f"{request.beat_seconds:g}",
+        "MASTER_ADDR": "127.0.0.1" if here else request.hosts[0],
+        "MASTER_PORT": str(request.master_port),
+    }
