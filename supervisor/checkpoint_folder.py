@@ -131,7 +131,10 @@ def check_sizes(folder: Path, manifest: Manifest) -> None:
 def check_sums(folder: Path, manifest: Manifest, names: list[str], *, until: float) -> None:
     """Raise DamagedError when bytes changed. Past `until` (monotonic) the rest is believed."""
     for name in names:
-        found = sum_of(folder / name, until=until)
+        try:
+            found = sum_of(folder / name, until=until)
+        except FileNotFoundError:
+            raise DamagedError(f"{name} is missing") from None
         if found is not None and found != manifest.files[name]:
             raise DamagedError(f"{name} does not match its checksum")
 
