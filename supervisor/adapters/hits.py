@@ -1,0 +1,106 @@
+"""From a line that a signature hits to the core's Hit: who says it, whom it names, how it is shown.
+
+What a line says counts only from a source its signature trusts: a training script that prints
+"x1: shepherd died from signal 9" convicts nobody. Names count only when they resolve to hosts of
+the allocation.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from supervisor.adapters.hostlist import expand
+from supervisor.adapters.line_origin import Origin, origin
+from supervisor.adapters.line_text import printable, without_escapes
+from supervisor.core.signature import Blames, Hit, Signature, Source
+from supervisor.errors import UsageError
+
+Resolve = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A signature that hits the line block[start:end]."""
+
+    signature: Signature
+    start: int
+    end: int
+    at: int  # where in that line, once its escapes are gone, the match begins
+    captures: dict[str, bytes]
+
+
+def make_hit(
+    found: Found,
+    line: bytes,
+    *,
+    source: Source | None,
+    host: str | None,
+    rank: int | None,
+    line_number: int,
+    resolve: Resolve,
+) -> Hit | None:
+    """The hit, or None when this source may not say it.
+
+    `resolve` turns a spelled host or address into a canonical host of the allocation, or None.
+    `source` None is a merged log, where only the line's own tags tell who wrote it.
+    """
+    signature = found.signature
+    clean = without_escapes(line)
+    tags = origin(clean)
+    source = source or _likely_source(signature, tags)
+    if source not in signature.sources:
+        return None
+    return Hit(
+        signature=signature.id,
+        title=signature.title,
+        cause=signature.cause,
+        role=signature.role,
+        blames=signature.blames,
+        source=source,
+        host=_reporter(source, host, tags, resolve),
+        rank=tags.rank if rank is None and host is None else rank,
+        named=_named(found, resolve) if signature.blames is Blames.NAMED else (),
+        line=printable(clean, found.at),
+        line_number=line_number,
+    )
+
+
+def _likely_source(signature: Signature, tags: Origin) -> Source | None:
+    """A line tagged as a rank's or a kernel's is nobody else's; else the first that may say it."""
+    if tags.kernel:
+        return Source.KERNEL
+    if tags.rank is not None:
+        return Source.RANK
+    order = (Source.SCHEDULER, Source.LAUNCHER, Source.KERNEL, Source.RANK)
+    return next((source for source in order if source in signature.sources), None)
+
+
+def _reporter(source: Source, host: str | None, tags: Origin, resolve: Resolve) -> str | None:
+    """A kernel log may collect many machines, so there the name in the line counts."""
+    if host is not None and not (source is Source.KERNEL and tags.kernel):
+        return host
+    return next(filter(None, map(resolve, tags.hosts)), None)
+
+
+def _named(found: Found, resolve: Resolve) -> tuple[str, ...]:
+    hosts = (resolve(name) for name in _spelled(found.captures))
+    return tuple(dict.fromkeys(host for host in hosts if host is not None))
+
+
+def _spelled(captures: dict[str, bytes]) -> Iterator[str]:
+    if "host" in captures:
+        yield _text(captures["host"])
+    if "hosts" in captures:
+        yield from _listed(_text(captures["hosts"]))
+    if "addr" in captures:
+        yield _text(captures["addr"]).removeprefix("::ffff:")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    try:
+        return expand(text)
+    except UsageError:
+        return ()  # cut off or garbled: names nobody
+
+
+def _text(name: bytes) -> str:
+    return name.decode("latin-1").rstrip(".:,")

@@ -1,0 +1,47 @@
+"""Who wrote a line of a merged log, by what stands before it. Owns spellings, believes nothing.
+
+Where shims report, every line has a known source and this is not asked. Logs of jobs that ran
+without them have only their tags: "[rank3]: ", "12: ", "[1,5]<stdout>:", "gn11: ", "[gpu-e-001]
+", "gpu-d-001:5101:5544 [1] " (NCCL), "x1 kernel: " (syslog). A name is only a spelling: whoever
+asks checks it against the allocation.
+"""
+
+import re
+from dataclasses import dataclass
+
+_LONGEST = 400  # bytes of a line in which tags are looked for
+
+_RANK = re.compile(
+    rb"\[(?:default\d{1,6}\]:\[)?[Rr]ank ?(\d{1,7})\]|^ {0,6}\[?(\d{1,7})\]?: "
+    rb"|^\[\d{1,4},(\d{1,7})\]<std|\brank=(\d{1,7}) |\[[\w.-]{1,99}:(\d{1,7})\]:"
+)
+_KERNEL = re.compile(rb"(?:^|[\s\]>|])([\w.-]{1,99}) kernel: ")
+_HOSTS = (
+    re.compile(rb"(?:^|[\s\]])([A-Za-z][\w.-]{0,98}):\d{1,9}:\d{1,9} \[\d{1,3}\] "),
+    re.compile(rb"^\[([A-Za-z][\w.-]{0,98})(?::\d{1,9}(?::[\d:]{1,40})?)?\][ :]"),
+    re.compile(rb"^\d[\dT:.,Z+-]{4,40} ([A-Za-z][\w.-]{0,98}) "),
+    re.compile(rb"^([A-Za-z][\w.-]{0,98}): "),
+    re.compile(rb"^slurmstepd-([\w.-]{1,99}): "),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What the tags of a line say: names as spelled, in order of trust."""
+
+    hosts: tuple[str, ...] = ()
+    rank: int | None = None
+    kernel: bool = False
+
+
+def origin(line: bytes) -> Origin:
+    """Read the tags before a line's message."""
+    head = line[:_LONGEST]
+    kernel = _KERNEL.search(head)
+    if kernel:
+        return Origin(hosts=(kernel[1].decode("latin-1"),), kernel=True)
+    found = (pattern.search(head) for pattern in _HOSTS)
+    hosts = tuple(hit[1].decode("latin-1") for hit in found if hit)
+    rank = _RANK.search(head)
+    number = next((int(group) for group in rank.groups() if group), None) if rank else None
+    return Origin(hosts=hosts, rank=number)

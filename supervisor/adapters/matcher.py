@@ -1,0 +1,160 @@
+"""Finds the lines of a block that signatures hit. One meaning, two engines.
+
+An engine only nominates a (signature, line): the plain one by searching the required literals,
+the fast one by running all patterns at once. The signature's own `re`, on that one line, decides
+and captures; so both give the same hits. A line ends at a newline or at a carriage return (a
+progress bar rewrites its line), and is read without its terminal escapes.
+
+Bounded: `re` sees at most 8 KiB around the literal. A signature whose `re` is slow three times is
+switched off, loudly. Not thread-safe; one Matcher per thread.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from supervisor.adapters.hits import Found, make_hit
+from supervisor.adapters.line_text import without_escapes
+from supervisor.adapters.matcher_fast import FastEngine, fast_engine
+from supervisor.adapters.matcher_plain import PlainEngine
+from supervisor.adapters.signature_files import SignatureSet
+
+__all__ = ["Found", "Matcher", "make_hit"]
+
+WINDOW = 8192  # bytes of a line that `re` may see
+_MOST_WINDOWS = 8  # a line that repeats a literal more often is noise
+_SLOW_SECONDS = 0.05
+_STRIKES = 3
+
+_Line = tuple[int, int]  # start and end in the text that was searched
+
+
+class Matcher:
+    """Matches blocks of whole lines against a set of signatures."""
+
+    def __init__(
+        self,
+        signatures: SignatureSet,
+        engine: str = "auto",
+        on_switched_off: Callable[[str], None] = lambda warning: None,
+    ) -> None:
+        self._entries = signatures.entries
+        texts = [entry.signature.pattern.encode("ascii") for entry in self._entries]
+        self._patterns = [re.compile(text) for text in texts]
+        self._strikes = [0] * len(texts)
+        self._on_switched_off = on_switched_off
+        self._plain = PlainEngine([entry.literal for entry in self._entries])
+        self._fast = None if engine == "plain" else fast_engine(texts, wait=engine == "fast")
+
+    @property
+    def engine(self) -> str:
+        """The engine in use: fast or plain."""
+        return "plain" if self._engine() is self._plain else "fast"
+
+    def match(self, block: bytes | memoryview) -> list[Found]:
+        """The hits of a block of whole lines, by position; never raises on any bytes."""
+        text = bytes(block)
+        if b"\r" in text:
+            text = text.replace(b"\r", b"\n")
+        clean = without_escapes(text)
+        place = _same if clean is text else _Places(clean, text).of
+        nominated = _lines(clean, self._engine().nominate(clean))
+        hits = [
+            self._found(index, hit, place(line))
+            for index, line in nominated
+            if (hit := self._confirm(index, clean[line[0] : line[1]]))
+        ]
+        return sorted(hits, key=lambda found: found.start)
+
+    def _engine(self) -> PlainEngine | FastEngine:
+        return self._fast if self._fast and self._fast.ready() else self._plain
+
+    def _found(self, index: int, hit: re.Match[bytes], line: _Line) -> Found:
+        return Found(
+            signature=self._entries[index].signature,
+            start=line[0],
+            end=line[1],
+            at=hit.start(),
+            captures={name: text for name, text in hit.groupdict().items() if text is not None},
+        )
+
+    def _confirm(self, index: int, line: bytes) -> re.Match[bytes] | None:
+        if self._strikes[index] >= _STRIKES:
+            return None
+        began = time.perf_counter()
+        hit = self._search(index, line)
+        if time.perf_counter() - began > _SLOW_SECONDS:
+            self._accuse(index, line)
+        return hit
+
+    def _search(self, index: int, line: bytes) -> re.Match[bytes] | None:
+        pattern = self._patterns[index]
+        if len(line) <= WINDOW:
+            return pattern.search(line)
+        for start, end in _windows(line, self._entries[index].literal):
+            hit = pattern.search(line, start, end)
+            if hit and (hit.end() < end or end == len(line)):
+                return hit  # one that touches the cut may owe itself to the cut
+        return None
+
+    def _accuse(self, index: int, line: bytes) -> None:
+        """Slow by the clock may be a busy machine's doing: its own CPU time decides."""
+        began = time.thread_time()
+        self._search(index, line)
+        if time.thread_time() - began <= _SLOW_SECONDS:
+            return
+        self._strikes[index] += 1
+        if self._strikes[index] == _STRIKES:
+            name = self._entries[index].signature.id
+            self._on_switched_off(f"signature {name} is switched off: its pattern is too slow")
+
+
+class _Places:
+    """Where the lines of a text without escapes lie in the text with them: same lines, shorter."""
+
+    def __init__(self, clean: bytes, text: bytes) -> None:
+        self._clean, self._text = clean, text
+        self._numbers: dict[int, int] = {}
+        self._starts: list[int] = []
+
+    def of(self, line: _Line) -> _Line:
+        if not self._starts:
+            self._numbers = {start: number for number, start in enumerate(_starts(self._clean))}
+            self._starts = [*_starts(self._text), len(self._text) + 1]
+        number = self._numbers[line[0]]
+        return self._starts[number], self._starts[number + 1] - 1
+
+
+def _same(line: _Line) -> _Line:
+    return line
+
+
+def _starts(text: bytes) -> Iterator[int]:
+    position = 0
+    while True:
+        yield position
+        position = text.find(b"\n", position) + 1
+        if not position:
+            return
+
+
+def _lines(text: bytes, nominated: Iterable[tuple[int, int]]) -> Iterator[tuple[int, _Line]]:
+    """Each nominated (signature, line) once."""
+    seen: set[tuple[int, int]] = set()
+    for index, position in nominated:
+        start = text.rfind(b"\n", 0, position) + 1
+        if (index, start) not in seen:
+            seen.add((index, start))
+            end = text.find(b"\n", position)
+            yield index, (start, end if end >= 0 else len(text))
+
+
+def _windows(line: bytes, literal: bytes) -> Iterator[_Line]:
+    position = line.find(literal)
+    for _ in range(_MOST_WINDOWS):
+        if position < 0:
+            return
+        start = max(0, position - WINDOW // 2)
+        end = min(len(line), start + WINDOW)
+        yield start, end
+        position = line.find(literal, max(end - len(literal), position + 1))
