@@ -42,7 +42,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will be started; `own_words` words of argv are the launcher's, then comes the command."""
+    """What will be started; `own_words` words of argv are the launcher's, then the command."""
 
     argv: tuple[str, ...]
     own_words: int
