@@ -13,9 +13,11 @@ from pathlib import Path
 
 from supervisor.adapters import clock
 from supervisor.adapters.allocation import Allocation, find_allocation
+from supervisor.adapters.launchers import find_launcher
+from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.split import Split, split
 from supervisor.core.settings import Settings
-from supervisor.errors import UsageError
+from supervisor.errors import ExitCode, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +62,25 @@ def main(options: Options, environ: Mapping[str, str] = os.environ) -> int:
     )
     parts = _divide(options, allocation)
     _refuse_missing_command(options.command, allocation, environ)
-    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+    spec = _spec(options, allocation, parts, environ)
+    if options.v >= options.q:
+        _introduce(allocation, parts)
     if options.dry_run:
         from supervisor.cli import dry_run
 
-        return dry_run.main(options, allocation, parts, run_id, environ)
-    return _start(options, allocation, parts, run_id, environ)
+        dry_run.show(spec, options.json)
+        return int(ExitCode.SUCCEEDED)
+    return _start(spec)
 
 
-def run_folder(options: Options, run_id: str) -> Path:
-    """The run folder the user names, or a new one under ./runs."""
-    return Path(options.run_dir or Path("runs") / run_id).absolute()
+def _start(spec: RunSpec) -> int:
+    from supervisor import engine
+    from supervisor.adapters.run_folder import open_run_folder
+
+    folder = open_run_folder(spec.run_dir)
+    if spec.verbosity >= 0:
+        _say(f"run folder {folder.path}")
+    return engine.run(spec)
 
 
 def _divide(options: Options, allocation: Allocation) -> Split:
@@ -88,40 +98,29 @@ def _divide(options: Options, allocation: Allocation) -> Split:
     return parts
 
 
-def _start(
-    options: Options,
-    allocation: Allocation,
-    parts: Split,
-    run_id: str,
-    environ: Mapping[str, str],
-) -> int:
-    from supervisor import engine
-    from supervisor.adapters.launchers import find_launcher
-    from supervisor.adapters.run_folder import open_run_folder
-
-    launcher = find_launcher(options.launcher, allocation.virtual, allocation.this_machine, environ)
-    folder = open_run_folder(run_folder(options, run_id)).path
-    if options.v >= options.q:
-        _introduce(allocation, parts, folder)
-    return engine.run(
-        engine.RunSpec(
-            command=options.command,
-            run_dir=folder,
-            run_id=run_id,
-            active=parts.active,
-            spares=parts.spares,
-            virtual=allocation.virtual,
-            this_machine=allocation.this_machine,
-            launcher=launcher,
-            deadline=_deadline(options, allocation),
-            settings=_settings(options, parts),
-            checkpoint_dir=_absolute(options.checkpoint_dir),
-            console=options.console,
-            rank_logs=options.rank_logs,
-            signature_folders=tuple(Path(name).absolute() for name in options.signatures),
-            shim=not options.no_shim,
-            verbosity=options.v - options.q,
-        )
+def _spec(
+    options: Options, allocation: Allocation, parts: Split, environ: Mapping[str, str]
+) -> RunSpec:
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+    return RunSpec(
+        command=options.command,
+        run_dir=Path(options.run_dir or Path("runs") / run_id).absolute(),
+        run_id=run_id,
+        active=parts.active,
+        spares=parts.spares,
+        virtual=allocation.virtual,
+        this_machine=allocation.this_machine,
+        launcher=find_launcher(
+            options.launcher, allocation.virtual, allocation.this_machine, environ
+        ),
+        deadline=_deadline(options, allocation),
+        settings=_settings(options, parts),
+        checkpoint_dir=Path(options.checkpoint_dir).absolute() if options.checkpoint_dir else None,
+        console=options.console,
+        rank_logs=options.rank_logs,
+        signature_folders=tuple(Path(name).absolute() for name in options.signatures),
+        shim=not options.no_shim,
+        verbosity=options.v - options.q,
     )
 
 
@@ -145,10 +144,6 @@ def _deadline(options: Options, allocation: Allocation) -> float | None:
     return min(known, default=None)
 
 
-def _absolute(name: str | None) -> Path | None:
-    return Path(name).absolute() if name else None
-
-
 def _refuse_contradictions(options: Options) -> None:
     if options.json and not options.dry_run:
         raise UsageError(
@@ -168,19 +163,24 @@ def _refuse_missing_command(
         raise UsageError(f"{command[0]!r} is no program: not on PATH, missing, or not executable")
 
 
-def _introduce(allocation: Allocation, parts: Split, folder: Path) -> None:
+def _introduce(allocation: Allocation, parts: Split) -> None:
     """What was found, before anything happens; a note is what the user might not expect."""
-    say = [f"run folder {folder}", hosts_line(allocation, parts)]
+    counts = [
+        _counted(len(parts.active), "active host"),
+        f"{_counted(parts.ranks_per_host, 'rank')} each",
+        _counted(len(parts.spares), "spare"),
+    ]
+    _say(f"{', '.join(counts)} ({allocation.source})")
     if parts.unused:
-        say.append(f"{len(parts.unused)} hosts stay unused; --spare-nodes auto makes them spares")
-    for line in (*say, *allocation.notes):
-        print(f"supervise: {line}", file=sys.stderr)
+        unused = _counted(len(parts.unused), "host")
+        _say(f"{unused} of it unused; --spare-nodes auto makes spares of the rest")
+    for note in allocation.notes:
+        _say(note)
 
 
-def hosts_line(allocation: Allocation, parts: Split) -> str:
-    """The division in one line."""
-    active, spares = len(parts.active), len(parts.spares)
-    return (
-        f"{active} active {'host' if active == 1 else 'hosts'} x {parts.ranks_per_host} ranks,"
-        f" {spares} {'spare' if spares == 1 else 'spares'} ({allocation.source})"
-    )
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _say(line: str) -> None:
+    print(f"supervise: {line}", file=sys.stderr)

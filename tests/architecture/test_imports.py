@@ -1,11 +1,14 @@
 """Who may import whom, and what must not be loaded at all."""
 
+import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import supervisor
 
 REPO = Path(__file__).parents[2]
 HEAVY = (
@@ -25,7 +28,11 @@ def _loaded(program: str) -> set[str]:
     """The modules a fresh interpreter has loaded after a program."""
     code = f"import sys\n{program}\nsys.stderr.write(' '.join(sys.modules))"
     ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60
+        [sys.executable, "-P", "-c", code],
+        env=os.environ | {"PYTHONPATH": str(Path(supervisor.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert ended.returncode == 0, ended.stderr
     return set(ended.stderr.split())

@@ -52,7 +52,9 @@ BANNED = {
     "goodput": "ETTR",
 }
 # Names that are not ours to choose.
-FOREIGN = re.compile(r"SLURM_PROCID|[\"'`]iteration[^\"'`]*[\"'`]|--ckpt-dir|iteration +[0-9]+|\bckpt_dir\b")
+FOREIGN = re.compile(
+    r"SLURM_PROCID|[\"'`]iteration[^\"'`]*[\"'`]|--ckpt-dir|iteration +[0-9]+|\bckpt_dir\b"
+)
 
 _WORDS = {
     word: re.compile(rf"(?<![a-z]){word.replace('_', '[-_ ]?')}(?:s|d|ed|ing)?(?![a-z])", re.ASCII)

@@ -65,7 +65,7 @@ def test_mistake_of_a_user_is_one_line_and_exit_code_2(
 def test_run_folder_that_cannot_be_made_is_the_platforms(supervise: "Supervise") -> None:
     (supervise.folder / "file").touch()
 
-    ended = supervise("--run-dir", "file/run", "--virtual-hosts", "1", "--", "true")
+    ended = supervise("-q", "--run-dir", "file/run", "--virtual-hosts", "1", "--", "true")
 
     assert ended.exit_code == 3
     assert f"cannot write the run folder {supervise.folder}/file/run" in _one_line(ended.stderr)

@@ -1,0 +1,63 @@
+"""`--dry-run`: the plan of the first attempt, printed; nothing is written and nothing started.
+
+What is known only when an attempt begins stays open: no resume point, and port 0.
+"""
+
+import json
+import shlex
+
+from supervisor.adapters.launchers import LaunchRequest, Plan, plan
+from supervisor.adapters.run_folder import RunFolder
+from supervisor.adapters.run_spec import RunSpec
+
+_BEAT_SECONDS = 3.0  # as the engine tells the shims; a test compares
+
+
+def show(spec: RunSpec, as_json: bool) -> None:
+    """Print what the first attempt of this run would start."""
+    made = plan(spec.launcher, _first_request(spec))
+    print(_as_json(spec, made) if as_json else _told(spec, made))
+
+
+def _first_request(spec: RunSpec) -> LaunchRequest:
+    return LaunchRequest(
+        hosts=spec.active,
+        ranks_per_host=spec.settings.ranks_per_host,
+        command=spec.command,
+        run_id=spec.run_id,
+        run_dir=spec.run_dir,
+        attempt_dir=RunFolder(path=spec.run_dir).attempt(1).path,
+        attempt=1,
+        resume_from="",
+        virtual=spec.virtual,
+        shim=spec.shim,
+        beat_seconds=_BEAT_SECONDS,
+        master_port=0,
+    )
+
+
+def _as_json(spec: RunSpec, made: Plan) -> str:
+    fields = {
+        "hosts": list(spec.active),
+        "spares": list(spec.spares),
+        "argv": list(made.argv),
+        "environment": dict(made.environment),
+        "hostfile": made.hostfile,
+    }
+    return json.dumps(fields, indent=2)
+
+
+def _told(spec: RunSpec, made: Plan) -> str:
+    launcher = spec.launcher
+    return "\n".join(
+        (
+            f"launcher: {launcher.program} ({launcher.flavour} {launcher.version})",
+            f"hosts: {' '.join(spec.active)}",
+            f"spares: {' '.join(spec.spares) or 'none'}",
+            f"argv: {shlex.join(made.argv)}",
+            "environment:",
+            *(f"  {name}={shlex.quote(value)}" for name, value in made.environment.items()),
+            f"hostfile {made.hostfile_path}:",
+            *(f"  {line}" for line in made.hostfile.splitlines()),
+        )
+    )
