@@ -55,29 +55,24 @@ class Checkpointer:
         self._model, self._optimizer = model, optimizer
         self._extra = dict(extra or {})
         self._keep, self._timeout = keep, timeout
-        self._calls = 0  # names the talk of one call: the same on all ranks, never twice
 
     def save(self, step: int) -> None:
         """Save the state after this many steps. All ranks call it with the same step."""
         what = f"checkpoint of step {step} in {self._folder} was not saved"
         with progress.during(wire.RankPhase.CHECKPOINT), _one_error(what):
-            save = Save(self._exchange(), self._folder, step, self._keep)
+            save = Save(Exchange(self._timeout), self._folder, step, self._keep)
             save.run(self._model, self._optimizer, self._extra)
 
     def resume(self) -> int:
         """Load the chosen checkpoint. Returns its step, 0 when there is none."""
         what = f"cannot resume from a checkpoint in {self._folder}"
         with progress.during(wire.RankPhase.LOAD), _one_error(what):
-            exchange = self._exchange()
+            exchange = Exchange(self._timeout)
             share = choose_verified(exchange, self._folder)
             if share is None:
                 return 0
             exchange.round("load", lambda: self._load(exchange, share), lambda parts: parts)
             return share.manifest.step
-
-    def _exchange(self) -> Exchange:
-        self._calls += 1
-        return Exchange(f"checkpoint-{self._calls}", self._timeout)
 
     def _load(self, exchange: Exchange, share: Share) -> None:
         own = share.manifest.world_size == exchange.world_size

@@ -9,6 +9,7 @@ with the training's own.
 The reports are pickles, as in torch's own gather_object: the ranks of one job trust one another.
 """
 
+import itertools
 import os
 import pickle
 import socket
@@ -31,6 +32,9 @@ _MARGIN = 30.0  # seconds others outwait rank 0's part and its wait, to hear why
 _NAMED_RANKS = 8  # of ranks at fault in a message
 
 
+_numbers = itertools.count()  # of exchanges: all ranks begin them in the same order
+
+
 class CheckpointError(PlatformError):
     """A checkpoint could not be saved or resumed from. All ranks raise it for the same save."""
 
@@ -47,14 +51,14 @@ class _Failed:
 class Exchange:
     """The ranks' way to talk, for one save or one resume."""
 
-    def __init__(self, name: str, timeout: float) -> None:
+    def __init__(self, timeout: float) -> None:
         joined = dist.is_initialized()
         self.rank: int = dist.get_rank() if joined else 0
         self.world_size: int = dist.get_world_size() if joined else 1
         self._timeout = timeout
         self._patience = timeout * 2 + min(timeout, _MARGIN)
         self._store = dist.PrefixStore(  # type: ignore[attr-defined]
-            f"supervise/{attempt_number()}/{name}", _store(joined)
+            f"supervise/{attempt_number()}/{next(_numbers)}", _store(joined)
         )
 
     def round(
