@@ -21,11 +21,11 @@ from supervisor.core import events as ev
 from supervisor.core import machine
 from supervisor.errors import SupervisorError, UsageError
 from supervisor.report import status_of, summary_of
-from supervisor.wire import canonical_host
 
 __all__ = ["RunSpec", "run"]
 
 _STATUS_EVERY = 1.0
+_ALIVE = (machine.Phase.RUNNING, machine.Phase.DUMPING, machine.Phase.ENDING)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -69,6 +69,7 @@ class _Engine:
             self._folder,
             self._run_id(),
             lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event),
+            self._start,
             self._narration.say,
         )
         self._journal = Journal(self._folder.journal)
@@ -79,6 +80,7 @@ class _Engine:
                 self._group = group
                 self._begin()
                 await self._loop()
+                self._world.let_go()
                 for task in self._tasks:
                     task.cancel()
         finally:
@@ -101,8 +103,8 @@ class _Engine:
         return ev.RunStarted(
             at=clock.now(),
             run_id=self._spec.run_id,
-            active=tuple(map(canonical_host, self._spec.active)),
-            spares=tuple(map(canonical_host, self._spec.spares)),
+            active=self._spec.active,
+            spares=self._spec.spares,
             deadline=self._spec.deadline,
             settings=self._spec.settings,
         )
@@ -117,7 +119,7 @@ class _Engine:
             )
         self._narration.say(f"taking over the run in {self._folder.path}")
         self._apply(ev.SupervisorReturned(at=clock.now()))
-        if machine.is_attempt_alive(self._state):
+        if self._state.phase in _ALIVE:
             self._world.follow(self._state.attempt, self._state.ledger.active)
         for action in machine.outstanding(self._state):
             self._perform(action)

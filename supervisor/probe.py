@@ -82,7 +82,6 @@ def reap(run_id: str, attempt: int) -> list[psutil.Process]:
 
 def leftovers_of(run_id: str, attempt: int) -> Iterator[psutil.Process]:
     """Processes of attempts up to this one, on this (possibly virtual) host, that are no part of the supervision."""
-    own_host = os.environ.get(wire.HOST)
     spared = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter():
         if process.pid in spared:
@@ -90,7 +89,7 @@ def leftovers_of(run_id: str, attempt: int) -> Iterator[psutil.Process]:
         environment = _environment(process)
         if environment.get(wire.RUN_ID) != run_id or environment.get(wire.ROLE):
             continue
-        if own_host and environment.get(wire.HOST) != own_host:
+        if not _is_here(environment):
             continue
         number = environment.get(wire.ATTEMPT, "")
         if number.isdigit() and int(number) <= attempt and _runs(process):
@@ -99,13 +98,25 @@ def leftovers_of(run_id: str, attempt: int) -> Iterator[psutil.Process]:
 
 def ask_for_stacks(run_id: str) -> None:
     """SIGUSR1 to each rank that said it writes its stacks then; others would die of it."""
-    for path in wire.slot_folder().glob(f"*{run_id}*"):
-        state = wire.read_slot_file(path)
-        if state is not None and state.flags & wire.SLOT_FLAG_STACKS:
-            try:
-                os.kill(state.pid, signal.SIGUSR1)
-            except (ProcessLookupError, PermissionError):
-                continue
+    for process in psutil.process_iter():
+        environment = _environment(process)
+        if environment.get(wire.RUN_ID) == run_id and _is_here(environment):
+            _ask_for_stacks(process, environment.get(wire.SLOT, ""))
+
+
+def _ask_for_stacks(process: psutil.Process, slot: str) -> None:
+    try:
+        state = wire.read(wire.open_slot(slot, writable=False))
+    except OSError:
+        return
+    if state is not None and state.flags & wire.SLOT_FLAG_STACKS and state.pid == process.pid:
+        process.send_signal(signal.SIGUSR1)
+
+
+def _is_here(environment: dict[str, str]) -> bool:
+    """On a virtual host only what belongs to that host is here."""
+    own_host = os.environ.get(wire.HOST)
+    return own_host is None or environment.get(wire.HOST) == own_host
 
 
 def check_leftovers(leftovers: Sequence[psutil.Process]) -> Check:

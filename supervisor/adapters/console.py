@@ -8,7 +8,16 @@ import os
 from collections.abc import Sequence
 
 # One of these in a line makes it worth showing, whoever wrote it.
-_ALARMS = (b"rror", b"RROR", b"xception", b"Traceback", b"atal", b"FATAL", b"Killed", b"egmentation")
+_ALARMS = (
+    b"rror",
+    b"RROR",
+    b"xception",
+    b"Traceback",
+    b"atal",
+    b"FATAL",
+    b"Killed",
+    b"egmentation",
+)
 _THIN_ABOVE = 16  # ranks: more than that is no longer read by a person
 
 

@@ -36,4 +36,4 @@ class Database:
         fresh = Matcher(signatures)
         with self._lock:
             self._matcher = fresh
-        self._warn(f"signatures reloaded: {len(signatures.signatures)}")
+        self._warn(f"signatures reloaded: {len(signatures.entries)}")

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import supervisor.keeper
 from supervisor import wire
@@ -42,7 +43,7 @@ def write_launch(folder: AttemptFolder, plan: Plan) -> None:
     """Put what the keeper starts into the attempt's folder; only our own variables, never the user's."""
     folder.create()
     folder.hostfile.write_text(plan.hostfile)
-    document = {"argv": list(plan.argv), "environment": plan.environment, "cwd": os.getcwd()}
+    document = {"argv": list(plan.argv), "environment": dict(plan.environment), "cwd": os.getcwd()}
     folder.launch.write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -170,7 +171,7 @@ def _stat_fields(pid: int) -> list[str]:
     return text.rpartition(")")[2].split()
 
 
-def _read_json(path: Path) -> dict[str, int] | None:
+def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(path.read_text())
     except (OSError, ValueError):

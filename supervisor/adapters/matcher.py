@@ -40,7 +40,8 @@ class Matcher:
     ) -> None:
         self._entries = signatures.entries
         texts = [entry.signature.pattern.encode("ascii") for entry in self._entries]
-        self._patterns = [re.compile(text) for text in texts]
+        self._texts = texts
+        self._patterns: dict[int, re.Pattern[bytes]] = {}  # compiled when first needed
         self._strikes = [0] * len(texts)
         self._on_switched_off = on_switched_off
         self._plain = PlainEngine([entry.literal for entry in self._entries])
@@ -88,7 +89,7 @@ class Matcher:
         return hit
 
     def _search(self, index: int, line: bytes) -> re.Match[bytes] | None:
-        pattern = self._patterns[index]
+        pattern = self._patterns.get(index) or self._compile(index)
         if len(line) <= WINDOW:
             return pattern.search(line)
         for start, end in _windows(line, self._entries[index].literal):
@@ -96,6 +97,9 @@ class Matcher:
             if hit and (hit.end() < end or end == len(line)):
                 return hit  # one that touches the cut may owe itself to the cut
         return None
+
+    def _compile(self, index: int) -> re.Pattern[bytes]:
+        return self._patterns.setdefault(index, re.compile(self._texts[index]))
 
     def _accuse(self, index: int, line: bytes) -> None:
         """Slow by the clock may be a busy machine's doing: its own CPU time decides."""

@@ -23,6 +23,7 @@ from supervisor.adapters.run_folder import AttemptFolder
 from supervisor.adapters.sightings import Piece, Sightings
 from supervisor.adapters.spool import SpoolReader
 from supervisor.core.events import AttemptEnded, Event
+from supervisor.errors import PlatformError
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
 
@@ -47,7 +48,7 @@ class OutputFollower:
         followed: Followed,
         console: Console,
         sightings: Sightings,
-        post: Callable[[Event], None],
+        post: Callable[[Event], object],
     ) -> None:
         self._followed, self._console = followed, console
         self._sightings, self._post = sightings, post
@@ -64,23 +65,20 @@ class OutputFollower:
         self._router = Router(followed.folder, followed.rank_hosts, console, self._pulse, size)
         self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
         self._abandoned = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="output", daemon=True)
-        self.failure: OSError | None = None
-
-    def start(self) -> None:
-        self._thread.start()
 
     def abandon(self) -> None:
         """Stop following; the keeper goes on."""
         self._abandoned.set()
-        self._thread.join(5.0)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Follow to the end, in whatever thread this is called in."""
         try:
             self._follow()
-        except OSError as error:  # a full disk, say: the attempt goes on, we can no longer tell how
-            self.failure = error
-            self._post(self._ended())
+        except OSError as error:
+            raise PlatformError(
+                f"cannot keep the output of attempt {self._followed.attempt}: {error}; the attempt "
+                "goes on under its keeper: make room, then start the same command again"
+            ) from error
 
     def _follow(self) -> None:
         pause = _SHORTEST_PAUSE

@@ -98,6 +98,7 @@ class Pulse:
             step=self._lowest,
             top_step=max(steps, default=self._lowest),
             phase=_commonest(rank.phase for rank in running),
+            phases=tuple(sorted({rank.phase for rank in running})),
             step_at=self._lowest_at,
             output_at=self.output_at,
             silent=tuple(sorted(silent.items())),
@@ -170,8 +171,9 @@ class Pulse:
 
     def _ranks_where(self, test: Callable[[_Rank], bool]) -> tuple[int, ...]:
         live = (
-            index for index, rank in enumerate(self._ranks) if rank.started and not rank.ended
-            and test(rank)
+            index
+            for index, rank in enumerate(self._ranks)
+            if rank.started and not rank.ended and test(rank)
         )
         return tuple(live)[:_MOST_LAGGING]
 

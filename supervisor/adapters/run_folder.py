@@ -1,7 +1,7 @@
 """The run folder: where each file of a run lives, and the lock that keeps a second supervisor out.
 
-    RUN_DIR/  journal.jsonl  status.json  lock  summary.json  retired.txt
-              attempts/001/  launch.json  hostfile  spool/  exit.json  launcher.log  ranks/00000.log  stacks/
+RUN_DIR/  journal.jsonl  status.json  lock  summary.json  retired.txt
+          attempts/001/  launch.json  hostfile  spool/  exit.json  launcher.log  ranks/00000.log  stacks/
 """
 
 import fcntl

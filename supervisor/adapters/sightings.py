@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from supervisor.adapters.matcher import Found, Matcher, make_hit
+from supervisor.adapters.hits import Found, make_hit
+from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Hit, Source
 

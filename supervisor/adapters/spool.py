@@ -72,7 +72,9 @@ class SpoolReader:
         return self._open()
 
     def _later_segment(self) -> int | None:
-        return min((number for number, _ in self._segments() if number > self.segment), default=None)
+        return min(
+            (number for number, _ in self._segments() if number > self.segment), default=None
+        )
 
     def _segments(self) -> list[tuple[int, Path]]:
         pattern = f"{self._stream}.*"

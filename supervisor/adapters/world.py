@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 from supervisor import probe
 from supervisor.adapters import clock, keeping
@@ -35,22 +36,27 @@ class World:
         spec: RunSpec,
         folder: RunFolder,
         run_id: str,
-        post: Callable[[ev.Event], None],
+        post: Callable[[ev.Event], object],
+        start: Callable[[Coroutine[Any, Any, None]], None],
         warn: Callable[[str], None],
     ) -> None:
-        self._spec, self._folder, self._run_id, self._post = spec, folder, run_id, post
+        self._spec, self._folder, self._run_id = spec, folder, run_id
+        self._post, self._start_task = post, start
         self._spelled = spec.spelled()
         self._database = Database(spec.signature_folders, warn)
         self._attempt: RunningAttempt | None = None
 
     async def choose_checkpoint(self, action: act.ChooseCheckpoint) -> ev.Event:
         """Find what the attempt resumes from."""
-        step, path, set_aside = None, "", ()
-        if self._spec.checkpoint_dir is not None:
-            chosen = await asyncio.to_thread(choose_checkpoint, self._spec.checkpoint_dir)
-            step, path, set_aside = chosen.step, chosen.path, chosen.set_aside
+        if self._spec.checkpoint_dir is None:
+            return ev.CheckpointChosen(at=clock.now(), attempt=action.attempt, step=None, path="")
+        chosen = await asyncio.to_thread(choose_checkpoint, self._spec.checkpoint_dir)
         return ev.CheckpointChosen(
-            at=clock.now(), attempt=action.attempt, step=step, path=path, set_aside=set_aside
+            at=clock.now(),
+            attempt=action.attempt,
+            step=chosen.step,
+            path=chosen.path,
+            set_aside=chosen.set_aside,
         )
 
     async def launch(self, action: act.Launch) -> ev.Event:
@@ -88,7 +94,7 @@ class World:
         sightings = Sightings(attempt, self._database.matcher, self._resolve)
         follower = OutputFollower(followed, console, sightings, self._post)
         self._attempt = RunningAttempt(kept, keeper, follower)
-        follower.start()
+        self._start_task(asyncio.to_thread(follower.run))
 
     async def end_attempt(self, action: act.EndAttempt) -> None:
         """End it; its follower posts AttemptEnded."""

@@ -23,6 +23,7 @@ from supervisor.core.verdict import judge, probe_words
 from supervisor.errors import ExitCode
 
 HURRIED_GRACE = 0.5  # after a second request to stop
+DOOMED_GRACE = 10.0  # an attempt that lost a part of itself can save nothing together
 LOOK_AGAIN = 3.0  # silence_timeouts between two looks at the same silent host
 
 
@@ -137,14 +138,18 @@ def _end_for_silence(state: State, now: float) -> Move:
     why = f"no rank on {answer.host} has been heard of, and {probe_words(answer)}"
     text = f"attempt {state.attempt} cannot go on: {why}; ending it"
     said = (orders.announce(state, text),)
-    return orders.end(state, now, Cause.NODE_LOST, why, state.settings.grace, said)
+    return orders.end(state, now, Cause.NODE_LOST, why, _doomed_grace(state), said)
 
 
 def _end_for_fault(state: State, now: float) -> Move:
     why = _fault(state)
     text = f"attempt {state.attempt} cannot go on: {why}; ending it"
     said = (orders.announce(state, text),)
-    return orders.end(state, now, None, why, state.settings.grace, said)
+    return orders.end(state, now, None, why, _doomed_grace(state), said)
+
+
+def _doomed_grace(state: State) -> float:
+    return min(state.settings.grace, DOOMED_GRACE)
 
 
 def _fault(state: State) -> str:

@@ -10,7 +10,7 @@ own. The first failure is the earliest that is no victim's; there may be none, a
 host vanishes and only its peers are left to speak.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
@@ -19,6 +19,7 @@ from supervisor.core.signature import Cause, Hit, Role, Source
 MAX_FAILURES = 64
 MAX_HITS = 512  # of those that can decide
 MAX_CASCADE = 64  # of those that only accompany: ten thousand hosts may say the same
+LIVED_THROUGH = 900.0  # seconds: collective timeouts, the slowest echo of a fault, are shorter
 SIGTERM = 15
 SIGABRT = 6
 TORN_DOWN = 128 + SIGTERM
@@ -106,9 +107,9 @@ def complained_first(evidence: Evidence, host: str | None, rank: int | None) -> 
     """The first thing wrong that this rank (or, lacking a word of its own, its host) said was
     of a peer.
     """
-    said = tuple(e.hit for e in _spoken(evidence) if e.hit.rank == rank and rank is not None)
-    said = said or tuple(e.hit for e in _spoken(evidence) if e.hit.host == host)
-    return bool(said) and said[0].role is Role.CASCADE
+    of_rank = None if rank is None else _first_word(evidence, lambda hit: hit.rank == rank)
+    first = of_rank or _first_word(evidence, lambda hit: hit.host == host)
+    return first is not None and first.role is Role.CASCADE
 
 
 def application_hits(evidence: Evidence) -> tuple[Hit, ...]:
@@ -131,11 +132,28 @@ def failed_hosts(failures: Iterable[RankFailed]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(failure.host for failure in failures))
 
 
-def _spoken(evidence: Evidence) -> tuple[HitSeen, ...]:
-    """Hits of ranks that count as a complaint or a confession, in the order they were seen."""
-    both = (*evidence.hits, *(e for e in evidence.minor if e.hit.role is Role.CASCADE))
-    ranked = (event for event in both if event.hit.source is Source.RANK)
-    return tuple(sorted(ranked, key=lambda event: (event.at, event.hit.line_number)))
+def _first_word(evidence: Evidence, by: Callable[[Hit], bool]) -> Hit | None:
+    """The first of these ranks' hits that is a complaint or a confession."""
+    said = (
+        event
+        for event in (*evidence.hits, *evidence.minor)
+        if event.hit.source is Source.RANK and event.hit.role is not Role.NOTICE and by(event.hit)
+    )
+    first = min(said, key=lambda event: (event.at, event.hit.line_number), default=None)
+    return None if first is None else first.hit
+
+
+def recent(evidence: Evidence) -> Evidence:
+    """Without what ranks said long before anything failed: they lived through it."""
+    first = first_failure(evidence)
+    if first is None:
+        return evidence
+    kept = tuple(
+        event
+        for event in evidence.hits
+        if event.hit.source is not Source.RANK or first.at - event.at <= LIVED_THROUGH
+    )
+    return replace(evidence, hits=kept)
 
 
 def _append(kept: tuple[HitSeen, ...], event: HitSeen, limit: int) -> tuple[HitSeen, ...]:

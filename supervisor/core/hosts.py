@@ -7,8 +7,9 @@ placed by it, so a spare takes the place of the host it replaces and every other
 own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from supervisor.core.signature import Cause
 from supervisor.wire import canonical_host
@@ -58,9 +59,14 @@ def make_ledger(active: Iterable[str], spares: Iterable[str]) -> Ledger:
     )
 
 
-def spelling(ledger: Ledger) -> dict[str, str]:
+def spelling(ledger: Ledger) -> Mapping[str, str]:
     """Canonical name -> the ledger's own name, for every host that can still be blamed."""
-    return {canonical_host(host): host for host in (*ledger.active, *ledger.spares)}
+    return _spelling(ledger.active, ledger.spares)
+
+
+@lru_cache(maxsize=2)
+def _spelling(active: tuple[str, ...], spares: tuple[str, ...]) -> Mapping[str, str]:
+    return {canonical_host(host): host for host in (*active, *spares)}
 
 
 def retired_hosts(ledger: Ledger) -> tuple[str, ...]:
@@ -98,7 +104,8 @@ def strike(ledger: Ledger, mark: Strike) -> Ledger:
 
 def suspect(ledger: Ledger, hosts: Iterable[str]) -> Ledger:
     """Name the hosts under suspicion now; those not named are cleared."""
-    return replace(ledger, suspects=tuple(host for host in ledger.active if host in set(hosts)))
+    named = set(hosts)
+    return replace(ledger, suspects=tuple(host for host in ledger.active if host in named))
 
 
 def _without(hosts: tuple[str, ...], host: str) -> tuple[str, ...]:

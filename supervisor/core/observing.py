@@ -170,8 +170,9 @@ def _hit_seen(state: State, event: HitSeen) -> State:
 
 def _fatal(state: State, hit: Hit) -> bool:
     """Proof, not by a rank, of something that no attempt on this host survives."""
-    named = set(accused(hit, state.ledger)) & set(state.ledger.active)
-    return facts.outsider_proof(hit) and hit.cause in FATAL and bool(named)
+    if not facts.outsider_proof(hit) or hit.cause not in FATAL:
+        return False
+    return any(host in state.ledger.active for host in accused(hit, state.ledger))
 
 
 def _ended(state: State, event: AttemptEnded) -> State:
@@ -182,23 +183,21 @@ def _ended(state: State, event: AttemptEnded) -> State:
 
 
 def _probed(state: State, event: HostProbed) -> State:
-    host = next(iter(known((event.host,), state.ledger)), None)
-    if host is None:
-        return state
+    """An answer names the host as the question did."""
     if state.phase is Phase.RUNNING:
-        return _looked_at(state, host, event)
-    if event.live or host not in state.unanswered:
+        return _looked_at(state, event)
+    if event.live or event.host not in state.unanswered:
         return state
-    return _answered(replace(state, unanswered=state.unanswered - {host}), event)
+    return _answered(replace(state, unanswered=state.unanswered - {event.host}), event)
 
 
-def _looked_at(state: State, host: str, event: HostProbed) -> State:
+def _looked_at(state: State, event: HostProbed) -> State:
     """A silent host's answer while the attempt runs; one that beats again is beyond suspicion."""
-    if host not in state.looking:
+    if event.host not in state.looking:
         return state
-    left = tuple(name for name in state.looking if name != host)
+    left = tuple(name for name in state.looking if name != event.host)
     state = replace(state, looking=left)
-    bad = event.answer in ("fail", "unreachable") and host in state.ledger.suspects
+    bad = event.answer in ("fail", "unreachable") and event.host in state.ledger.suspects
     if not bad:
         return state
     convicted = (*state.evidence.convicted, event)

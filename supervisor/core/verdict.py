@@ -79,6 +79,7 @@ Weigh = Callable[[Evidence, Ledger], Verdict | None]
 
 def judge(evidence: Evidence, ledger: Ledger) -> Verdict:
     """Weigh the evidence of one attempt."""
+    evidence = facts.recent(evidence)
     answers = (weigh(evidence, ledger) for weigh in ORDER)
     verdict = next(answer for answer in answers if answer is not None)
     set_aside = _set_aside(evidence, ledger)[:MAX_LINES]

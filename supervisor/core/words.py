@@ -11,15 +11,17 @@ from supervisor.core.signature import Cause
 from supervisor.core.verdict import Verdict
 
 MAX_LAST_WORDS = 3
+SIGNALS = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}
 
 
 def failed(evidence: Evidence, verdict: Verdict) -> str:
     """Which attempt failed, of what, by whose fault, on what ground."""
     whom = f" on {', '.join(verdict.blame[:4])}" if verdict.blame else ""
     more = f" and {len(verdict.blame) - 4} more" if len(verdict.blame) > 4 else ""
-    line = next((line for line in verdict.lines if line != verdict.why), "")
-    said = f' ("{line}")' if line else ""
-    return f"attempt {evidence.attempt} failed: {verdict.cause}{whom}{more}: {verdict.why}{said}"
+    why = verdict.why.removeprefix(f"{verdict.blame[0]}: ") if verdict.blame else verdict.why
+    line = next((line for line in verdict.lines if line not in verdict.why), "")
+    said = f" [{line}]" if line else ""
+    return f"attempt {evidence.attempt} failed: {verdict.cause}{whom}{more}: {why}{said}"
 
 
 def relaunching(evidence: Evidence, verdict: Verdict, decision: Relaunch, resume: str) -> str:
@@ -52,8 +54,9 @@ def last_words(evidence: Evidence, verdict: Verdict) -> str:
         return ""
     quoted = " ".join((verdict.why, *verdict.lines))
     lines = tuple(line.strip() for line in ended.last_words if line.strip())
-    fresh = tuple(line for line in lines[-MAX_LAST_WORDS:] if line not in quoted)
-    return "; last words: " + " | ".join(fresh) if fresh else ""
+    if not lines or lines[-1] in quoted:
+        return ""
+    return "; last words: " + " | ".join(lines[-MAX_LAST_WORDS:])
 
 
 def succeeded(evidence: Evidence) -> str:
@@ -66,5 +69,5 @@ def stopped(attempt: int, outcome: Outcome, signal: int | None) -> str:
     """The end somebody asked for."""
     if outcome is Outcome.DRAINED:
         return f"drained: attempt {attempt} was ended and no other was launched"
-    by = "on request" if signal is None else f"by signal {signal}"
+    by = "on request" if signal is None else f"by {SIGNALS.get(signal, f'signal {signal}')}"
     return f"stopped {by} in attempt {attempt}" if attempt else f"stopped {by} before any attempt"

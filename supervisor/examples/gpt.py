@@ -5,9 +5,7 @@ from torch import nn
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel
 from torch.nn import functional
 
-from supervisor.errors import UsageError
-
-HEAD_DIM = 16
+from supervisor.examples.options import HEAD_SIZE
 
 
 class Attention(nn.Module):
@@ -23,7 +21,7 @@ class Attention(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(batch, length, dim) to the same."""
         query, key, value = (
-            project(x).unflatten(-1, (-1, HEAD_DIM)).transpose(1, 2)
+            project(x).unflatten(-1, (-1, HEAD_SIZE)).transpose(1, 2)
             for project in (self.query, self.key, self.value)
         )
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -51,8 +49,6 @@ class Gpt(nn.Module):
     """Tokens in, logits of the next token out."""
 
     def __init__(self, *, vocabulary: int, length: int, layers: int, dim: int) -> None:
-        if dim % HEAD_DIM:
-            raise UsageError(f"--dim {dim} is not a multiple of the head size {HEAD_DIM}")
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, dim)
         self.positions = nn.Embedding(length, dim)

@@ -18,8 +18,8 @@ TOP = {
     "CHANGELOG.md",
     "LICENSE",
 }
-# Homes of people and of build machines; samples of logs say /home/user.
-MACHINE = re.compile(rb"/(?:root|work|Users)/|/home/(?!user\b)\w+/")
+# Homes of people and of build machines; samples of logs say /home/user or /home/demo.
+MACHINE = re.compile(rb"/(?:root|work|Users)/|/home/(?!(?:user|demo)\b)\w+/")
 
 
 def _tracked() -> list[Path]:

@@ -92,13 +92,9 @@ def test_one_process_without_a_launcher_trains_and_resumes(tmp_path: Path) -> No
     ("options", "environment", "message"),
     [
         (("--tp", "3"), {}, "fsdp_tp: 4 heads cannot be split over --tp 3"),
+        (("--dim", "40"), {}, "fsdp_tp: --dim 40 is not a multiple of the head size 16"),
         (("--save-interval", "0"), {}, "fsdp_tp: --save-interval must be at least 1"),
         ((), {"RANK": "1"}, "fsdp_tp: WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT not set"),
-        (
-            ("--fault", "host"),
-            {},
-            "fsdp_tp: --fault host needs virtual hosts: run it under supervise",
-        ),
     ],
 )
 def test_mistakes_are_one_line(

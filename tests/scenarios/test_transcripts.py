@@ -1,4 +1,4 @@
-"""Every story in this folder, told to the core and compared with what it answered when it was understood."""
+"""Every story in this folder, told to the core and compared with what it answered before."""
 
 import sys
 from pathlib import Path

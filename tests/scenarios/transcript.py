@@ -7,8 +7,9 @@ A file begins with prose: why the story is subtle. Then come blocks, parted by b
     Launch attempt=2 hosts=x1,x3 ...              what the core orders in answer
     = running attempt 2; active x1 x3; ...        and where it stands then
 
-An event leaves out what the story does not turn on: the attempt is the current one, and other fields have the values
-of DEFAULTS. A field of Settings given with RunStarted goes there, one of Hit given with HitSeen there.
+An event leaves out what the story does not turn on: the attempt is the current one, and other
+fields have the values of DEFAULTS. Fields of Settings are given with RunStarted, those of Hit with
+HitSeen.
 """
 
 import json
@@ -79,7 +80,7 @@ def tell(text: str) -> str:
 
 
 def take(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
-    """One step, from the event as the journal would give it back; the same event again changes nothing."""
+    """One step. The journal gives the event back whole; taken twice it changes nothing."""
     assert event == event_from_json(json.loads(json.dumps(event_to_json(event))))
     after, actions = step(state, event)
     assert (after, ()) == step(after, event)
@@ -173,6 +174,7 @@ def write_state(state: State, at: float) -> str:
     }
     said = [f"{state.phase} attempt {state.attempt}"]
     said += [f"{name} {' '.join(names)}" for name, names in hosts.items() if names]
+    said += [f"strikes {' '.join(mark.host for mark in ledger.strikes)}"] if ledger.strikes else []
     said += [f"budget used {state.budget.used}"] if state.budget.used else []
     said += [] if wake is None else [f"wake in {wake - at:.1f} s"]
     return "= " + "; ".join(said)
