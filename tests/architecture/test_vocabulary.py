@@ -53,8 +53,10 @@ BANNED = {
 }
 # Names that are not ours to choose.
 FOREIGN = re.compile(
-    r"SLURM_PROCID|[\"'`]iteration[^\"'`]*[\"'`]|--ckpt-dir|iteration +[0-9]+|\bckpt_dir\b"
+    r"SLURM_PROCID|[\"'`]iteration[^\"'`]*[\"'`]|iteration +[0-9]+|--ckpt-dir|\bckpt_dir\b"
+    r"|lustre-evicted|Lustre server evicted"
 )
+
 
 _WORDS = {
     word: re.compile(rf"(?<![a-z]){word.replace('_', '[-_ ]?')}(?:s|d|ed|ing)?(?![a-z])", re.ASCII)
