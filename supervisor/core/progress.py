@@ -125,10 +125,16 @@ def _limit(digest: ProgressSeen, pace: Pace, settings: Settings) -> float:
 
 def _who(digest: ProgressSeen) -> str:
     if digest.stopped_ranks:
-        return f"; ranks {_some(digest.stopped_ranks)} do not run"
-    return f"; ranks {_some(digest.lagging_ranks)} are behind" if digest.lagging_ranks else ""
+        one = len(digest.stopped_ranks) == 1
+        return f"; {_some(digest.stopped_ranks)} {'does' if one else 'do'} not run"
+    if digest.lagging_ranks:
+        one = len(digest.lagging_ranks) == 1
+        return f"; {_some(digest.lagging_ranks)} {'is' if one else 'are'} behind"
+    return ""
 
 
 def _some(ranks: tuple[int, ...]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
     shown = ", ".join(str(rank) for rank in ranks[:8])
-    return f"{shown} and {len(ranks) - 8} more" if len(ranks) > 8 else shown
+    return f"ranks {shown} and {len(ranks) - 8} more" if len(ranks) > 8 else f"ranks {shown}"
