@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parents[2]
-SECONDS = 100
+SECONDS = 140
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
 
 
 def train(world_size: int, *options: str | Path, **environment: str) -> list[int]:
