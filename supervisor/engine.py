@@ -1,7 +1,8 @@
 """The loop that joins the core to the world: events in, journal, actions out.
 
-One queue, one TaskGroup. For each event: the core decides, the journal has the event and the decision on disk, then the
-actions are performed; each action that has an answer is a task whose answer comes back as an event.
+One queue, one TaskGroup. For each event: the core decides, the journal has the event and the
+decision on disk, then the actions are performed; each action that has an answer is a task whose
+answer comes back as an event.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ def run(spec: RunSpec) -> int:
 
 
 def _first_of(group: ExceptionGroup) -> BaseException:
-    """Errors of tasks come in groups; the user is told of one of ours, a bug keeps its own trace."""
+    """Errors of tasks come in groups; the user is told of one of ours, a bug keeps its trace."""
     ours, _ = group.split(SupervisorError)
     found: BaseException = ours if ours is not None else group
     while isinstance(found, BaseExceptionGroup):
@@ -149,7 +150,7 @@ class _Engine:
         for action in actions:
             self._perform(action)
 
-    def _perform(self, action: act.Action) -> None:
+    def _perform(self, action: act.Action) -> None:  # noqa: C901  # one row an action
         match action:
             case act.ChooseCheckpoint():
                 self._start(self._answer(self._world.choose_checkpoint(action)))

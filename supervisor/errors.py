@@ -1,9 +1,9 @@
 """Exceptions by whose fault, and the exit codes that scripts and systemd act on.
 
-    SupervisorError                 anything this package raises on purpose
-      UsageError          exit 2    the user's settings, files or signatures; the message names file, line, field
-      PlatformError       exit 3    the place: no launcher, no scheduler tool, no writable run folder
-      InvalidTransition   exit 70   our own bug; carries the story that led there
+    SupervisorError                anything this package raises on purpose
+      UsageError          exit 2   settings, files, signatures; the message names the place
+      PlatformError       exit 3   the place: no launcher, no scheduler, no writable run folder
+      InvalidTransition   exit 70  our own bug; carries the story that led there
 
 A training that fails is data, never an exception.
 """

@@ -1,8 +1,10 @@
-"""The program run once per host: ends leftovers of the run, checks the host, carries requests to its ranks.
+"""The program run once per host: ends leftovers of the run, checks the host, carries requests to
+its ranks.
 
-Runs through the same launcher as the ranks, as `python -I -m supervisor.probe`, and answers with one line of JSON on
-its standard output: {"host", "answer": "pass" | "fail" | "unknown", "why", "leftovers"}. No answer in time means that
-the host cannot be reached; a check that could not be made is "unknown", which is not "fail".
+Runs through the same launcher as the ranks, as `python -I -m supervisor.probe`, and answers with
+one line of JSON on its standard output: {"host", "answer": "pass" | "fail" | "unknown", "why",
+"leftovers"}. No answer in time means that the host cannot be reached; a check that could not be
+made is "unknown", which is not "fail".
 """
 
 import argparse
@@ -81,7 +83,9 @@ def reap(run_id: str, attempt: int) -> list[psutil.Process]:
 
 
 def leftovers_of(run_id: str, attempt: int) -> Iterator[psutil.Process]:
-    """Processes of attempts up to this one, on this (possibly virtual) host, that are no part of the supervision."""
+    """Processes of attempts up to this one, on this (possibly virtual) host, that are no part of
+    the supervision.
+    """
     spared = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter():
         if process.pid in spared:

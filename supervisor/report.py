@@ -35,7 +35,7 @@ def status_of(state: State, at: float) -> dict[str, Any]:
 
 
 def summary_of(events: Sequence[Event], finish: Finish) -> dict[str, Any]:
-    """The fields of summary.json: how the run ended, each attempt with its verdict, what it cost."""
+    """The fields of summary.json: how the run ended, each attempt with its verdict, the cost."""
     figures = account(events)
     costs = asdict(figures)
     for told_elsewhere in ("attempts", "outcome", "exit_code"):

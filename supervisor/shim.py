@@ -13,7 +13,8 @@ import os
 import select
 import signal
 import sys
-import time
+from time import monotonic, monotonic_ns, sleep
+from time import time as wall_time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -58,8 +59,8 @@ def identify(environment: "os._Environ[str] | dict[str, str]") -> dict[str, str]
     sources = RANK_VARIABLES[flavour]
     missing = [name for name in sources if not environment.get(name, "").isdigit()]
     if missing:
-        raise LookupError(f"launcher {flavour} has not set {', '.join(missing)}: is it another one?")
-    named = {name: environment[source] for name, source in zip(NAMES, sources)}
+        raise LookupError(f"launcher {flavour} has not set {', '.join(missing)}: another one?")
+    named = {name: environment[source] for name, source in zip(NAMES, sources, strict=True)}
     host = environment.get(wire.HOST) or wire.canonical_host(os.uname().nodename)
     return {**named, wire.HOST: host}
 
@@ -132,9 +133,9 @@ class Shim:
         poll = select.poll()
         poll.register(out, select.POLLIN)
         poll.register(self._wakeup, select.POLLIN)
-        beat_at = time.monotonic() + 0.1
+        beat_at = monotonic() + 0.1
         while self._status is None:
-            now = time.monotonic()
+            now = monotonic()
             if now >= beat_at:
                 beat_at = now + self._beat()
             for descriptor, _ in poll.poll(self._patience(beat_at - now)):
@@ -162,12 +163,12 @@ class Shim:
             cut = len(data)
         self._send(data[:cut])
         if not self._held or cut:
-            self._held_at = time.monotonic()
+            self._held_at = monotonic()
         self._held = data[cut:]
         return True
 
     def _flush_held(self) -> None:
-        if self._held and time.monotonic() - self._held_at >= _HOLD_SECONDS:
+        if self._held and monotonic() - self._held_at >= _HOLD_SECONDS:
             held, self._held = self._held, b""
             self._send(held)
 
@@ -214,12 +215,12 @@ class Shim:
             self._kill_at = float("inf")
 
     def _end_tree(self) -> None:
-        if self._kill_at is None or self._kill_at > time.monotonic() + _END_SECONDS:
+        if self._kill_at is None or self._kill_at > monotonic() + _END_SECONDS:
             linux.send_group(self._pid, signal.SIGTERM)
-            self._kill_at = time.monotonic() + _END_SECONDS
+            self._kill_at = monotonic() + _END_SECONDS
 
     def _kill_if_due(self) -> None:
-        if self._kill_at is not None and time.monotonic() >= self._kill_at:
+        if self._kill_at is not None and monotonic() >= self._kill_at:
             linux.kill_tree(self._pid)
 
     def _reap(self) -> None:
@@ -236,15 +237,15 @@ class Shim:
 
     def _reap_orphans(self) -> None:
         """Whatever left the command's session is our child now: end it, until none is left."""
-        deadline = time.monotonic() + _END_SECONDS
-        while time.monotonic() < deadline:
+        deadline = monotonic() + _END_SECONDS
+        while monotonic() < deadline:
             left = linux.descendants(os.getpid())
             for pid in left:
                 linux.send(pid, signal.SIGKILL)
             self._reap()
             if not left:
                 return
-            time.sleep(0.005)
+            sleep(0.005)
 
     def _beat(self) -> float:
         """Report that the command lives; answers when to beat again."""
@@ -252,10 +253,10 @@ class Shim:
             state = linux.state_and_parent(self._pid)[0]
         except OSError:
             state = "?"
-        words = {"host": self._host, "state": state, "at": time.time(), **self._progress()}
+        words = {"host": self._host, "state": state, "at": wall_time(), **self._progress()}
         self._report(wire.Kind.BEAT, words)
         mean = float(os.environ.get(wire.BEAT_SECONDS) or 3.0)
-        jitter = 0.8 + (time.monotonic_ns() ^ os.getpid() * 2654435761) % 401 / 1000
+        jitter = 0.8 + (monotonic_ns() ^ os.getpid() * 2654435761) % 401 / 1000
         if not self._told_step and words["step"] is None:
             return min(0.25, mean)  # the first step of an attempt is news
         self._told_step = True
@@ -274,14 +275,14 @@ class Shim:
             "world_size": int(self._identity["WORLD_SIZE"]),
             "host": self._host,
             "pid": self._pid,
-            "at": time.time(),
+            "at": wall_time(),
         }
 
     def _report_end(self, exit_code: "int | None", number: "int | None") -> None:
         words = {"host": self._host, "exit_code": exit_code, "signal": number}
         self._report(
             wire.Kind.EXITED,
-            {**words, "at": time.time(), "size": self._sent, "step": self._progress()["step"]},
+            {**words, "at": wall_time(), "size": self._sent, "step": self._progress()["step"]},
         )
 
     def _report(self, kind: wire.Kind, words: "dict[str, object]") -> None:

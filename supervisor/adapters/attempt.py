@@ -19,7 +19,9 @@ class RunningAttempt:
         self._kept, self._keeper, self._follower = kept, keeper, follower
 
     async def end(self, grace: float) -> None:
-        """SIGTERM, SIGKILL after the grace; the follower tells of the end. May be asked for again, with less grace."""
+        """SIGTERM, SIGKILL after the grace; the follower tells of the end. May be asked for again,
+        with less grace.
+        """
         if self._kept is None or self._keeper is None:
             return
         keeping.signal_launcher(self._kept, signal.SIGTERM)

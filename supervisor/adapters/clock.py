@@ -1,7 +1,8 @@
 """The one place that reads the time: seconds since 1970 that never run backwards.
 
-Wall time, so that a journal means something to a person and to the supervisor that comes after; carried forward by
-the monotonic clock, so that a step of the wall clock (NTP, an operator) neither fires nor hides a timeout.
+Wall time, so that a journal means something to a person and to the supervisor that comes after;
+carried forward by the monotonic clock, so that a step of the wall clock (NTP, an operator) neither
+fires nor hides a timeout.
 """
 
 import time

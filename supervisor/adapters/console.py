@@ -1,7 +1,8 @@
 """The ranks' output on the user's terminal, each line tagged with rank and host.
 
-Thinned out, it shows one rank and, of all others, the lines that tell of an error. Nothing here may slow the run down:
-what a closed or full terminal does not take is dropped here, for the rank logs have it all.
+Thinned out, it shows one rank and, of all others, the lines that tell of an error. Nothing here
+may slow the run down: what a closed or full terminal does not take is dropped here, for the rank
+logs have it all.
 """
 
 import os

@@ -1,7 +1,8 @@
 """The journal on disk: one JSON object a line, events with the actions they caused.
 
-An event is on disk before any of its actions is performed, so a supervisor that dies at any moment finds again what it
-had decided. A last line torn by a crash is cut off; a damaged line elsewhere is an error, for the file is the truth.
+An event is on disk before any of its actions is performed, so a supervisor that dies at any moment
+finds again what it had decided. A last line torn by a crash is cut off; a damaged line elsewhere
+is an error, for the file is the truth.
 """
 
 import json
@@ -23,7 +24,9 @@ class Journal:
         sync_folder(path.parent)
 
     def append(self, event: Event, actions: Iterable[Action]) -> None:
-        """Write an event and what it caused; durable on return when anything will be done about it."""
+        """Write an event and what it caused; durable on return when anything will be done about
+        it.
+        """
         entry = record.event_to_json(event)
         caused = [record.action_to_json(action) for action in actions]
         if caused:

@@ -1,4 +1,6 @@
-"""The supervisor's side of the keeper: start one, find one that lives, see it end, end its launcher."""
+"""The supervisor's side of the keeper: start one, find one that lives, see it end, end its
+launcher.
+"""
 
 import json
 import os
@@ -40,7 +42,9 @@ class Ending:
 
 
 def write_launch(folder: AttemptFolder, plan: Plan) -> None:
-    """Put what the keeper starts into the attempt's folder; only our own variables, never the user's."""
+    """Put what the keeper starts into the attempt's folder; only our own variables, never the
+    user's.
+    """
     folder.create()
     folder.hostfile.write_text(plan.hostfile)
     document = {"argv": list(plan.argv), "environment": dict(plan.environment), "cwd": os.getcwd()}
@@ -78,7 +82,9 @@ def wait_until_kept(folder: AttemptFolder, process: "subprocess.Popen[bytes]") -
 
 
 def has_kept(folder: AttemptFolder, wait_seconds: float) -> bool:
-    """Whether a keeper has taken this attempt up, ended or not; waits a moment for one just started."""
+    """Whether a keeper has taken this attempt up, ended or not; waits a moment for one just
+    started.
+    """
     deadline = time.monotonic() + wait_seconds
     while not (folder.keeper.exists() or folder.exit.exists()):
         if not (folder.path / "keeper.log").exists() or time.monotonic() > deadline:
@@ -152,7 +158,9 @@ def has_ended(descriptor: int, wait_seconds: float) -> bool:
 
 
 def process_started(pid: int) -> int | None:
-    """Start time of a living process in clock ticks since boot; None when there is none (or a zombie)."""
+    """Start time of a living process in clock ticks since boot; None when there is none (or a
+    zombie).
+    """
     fields = _stat_fields(pid)
     return int(fields[19]) if fields and fields[0] != "Z" else None
 

@@ -14,7 +14,9 @@ class LineGatherer:
         self._counted: Counter[int] = Counter()
 
     def add(self, source: int, data: bytes) -> bytes:
-        """Whole lines, ending in a newline, out of the carry and this piece; empty when there is none yet."""
+        """Whole lines, ending in a newline, out of the carry and this piece; empty when there is
+        none yet.
+        """
         data = self._carry[source] + data
         cut = data.rfind(b"\n") + 1
         if not cut and len(data) > _BAR:

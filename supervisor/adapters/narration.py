@@ -1,4 +1,5 @@
-"""Tells the user what happens: the few lines that matter, and with -v every event as key-value pairs.
+"""Tells the user what happens: the few lines that matter, and with -v every event as key-value
+pairs.
 
 All goes to standard error; standard output belongs to the ranks.
 """

@@ -5,8 +5,8 @@
                     -> reports of shims -> digest -> ProgressSeen; RankFailed
           -> the rest -> launcher.log, matcher
 
-The thread ends when the keeper has and the spool has been read to its end, and then posts AttemptEnded. It never waits
-for the decision loop, nor that loop for it.
+The thread ends when the keeper has and the spool has been read to its end, and then posts
+AttemptEnded. It never waits for the decision loop, nor that loop for it.
 """
 
 import threading

@@ -1,6 +1,8 @@
-"""What the ranks of one attempt are doing, gathered from their shims' frames and condensed into events.
+"""What the ranks of one attempt are doing, gathered from their shims' frames and condensed into
+events.
 
-10,000 ranks beat every few seconds; the core gets one digest every few seconds, and each failure as it comes.
+10,000 ranks beat every few seconds; the core gets one digest every few seconds, and each failure
+as it comes.
 """
 
 import json
@@ -150,7 +152,9 @@ class Pulse:
         return [failed]
 
     def _follow_lowest(self, at: float) -> None:
-        """Ranks that have ended well no longer hold the others back; ones that never stated a step neither."""
+        """Ranks that have ended well no longer hold the others back; ones that never stated a step
+        neither.
+        """
         steps = [rank.step for rank in self._ranks if rank.step is not None and not rank.succeeded]
         lowest = min(steps, default=self._lowest)
         if lowest is not None and (self._lowest is None or lowest != self._lowest):

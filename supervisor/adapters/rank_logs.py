@@ -1,4 +1,6 @@
-"""One log file per rank, byte for byte what the rank wrote, each piece at the offset its frame names."""
+"""One log file per rank, byte for byte what the rank wrote, each piece at the offset its frame
+names.
+"""
 
 import os
 from collections import OrderedDict

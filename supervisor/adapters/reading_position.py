@@ -1,6 +1,8 @@
-"""How far an attempt's spool has been read, on disk, so that a supervisor that returns goes on from there.
+"""How far an attempt's spool has been read, on disk, so that a supervisor that returns goes on
+from there.
 
-Saved one round late: what is written is where the round before had come, whose events have been journaled since.
+Saved one round late: what is written is where the round before had come, whose events have been
+journaled since.
 """
 
 import json
@@ -25,14 +27,18 @@ class ReadingPosition:
         return int(segment), int(offset)
 
     def restore(self, pulse: Pulse) -> int:
-        """Tell the pulse which ranks had ended well; answer how much of launcher.log is accounted for."""
+        """Tell the pulse which ranks had ended well; answer how much of launcher.log is accounted
+        for.
+        """
         pulse.mark_succeeded(_expand(self._loaded.get("succeeded", [])))
         return int(self._loaded.get("launcher_log", 0))
 
     def save(
         self, out: SpoolReader, err: SpoolReader, pending: int, launcher_log: int, pulse: Pulse
     ) -> None:
-        """Save the last round's position and remember this one; `pending` bytes of out are not decoded yet."""
+        """Save the last round's position and remember this one; `pending` bytes of out are not
+        decoded yet.
+        """
         if out.offset < pending:  # a frame that began in the segment before: the next round will do
             return
         if self._next is not None:

@@ -1,4 +1,6 @@
-"""Where each piece of an attempt's output goes: rank logs, console, launcher.log, and lines for the matcher."""
+"""Where each piece of an attempt's output goes: rank logs, console, launcher.log, and lines for
+the matcher.
+"""
 
 from collections.abc import Sequence
 

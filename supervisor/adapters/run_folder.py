@@ -1,7 +1,8 @@
 """The run folder: where each file of a run lives, and the lock that keeps a second supervisor out.
 
 RUN_DIR/  journal.jsonl  status.json  lock  summary.json  retired.txt
-          attempts/001/  launch.json  hostfile  spool/  exit.json  launcher.log  ranks/00000.log  stacks/
+          attempts/001/  launch.json  hostfile  spool/  exit.json
+                         launcher.log  ranks/00000.log ...  stacks/
 """
 
 import fcntl
@@ -93,7 +94,8 @@ def open_run_folder(path: Path) -> RunFolder:
         probe.unlink()
     except OSError as error:
         raise PlatformError(
-            f"cannot write the run folder {folder.path}: {error.strerror}; choose another with --run-dir"
+            f"cannot write the run folder {folder.path}: {error.strerror}; "
+            "choose another with --run-dir"
         ) from error
     return folder
 

@@ -1,4 +1,6 @@
-"""A run as the user asked for it: what the command line found out, for the engine and its adapters."""
+"""A run as the user asked for it: what the command line found out, for the engine and its
+adapters.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from supervisor.wire import canonical_host
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """Hosts are spelled here as the allocation spells them; the core knows them by canonical name."""
+    """Hosts are spelled here as the allocation spells them."""
 
     command: tuple[str, ...]
     run_dir: Path

@@ -1,4 +1,6 @@
-"""Turns lines of an attempt into HitSeen events: joins the sources, matches once, finds each hit's source again."""
+"""Turns lines of an attempt into HitSeen events: joins the sources, matches once, finds each hit's
+source again.
+"""
 
 from bisect import bisect_right
 from collections import Counter

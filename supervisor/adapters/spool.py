@@ -1,7 +1,9 @@
-"""Reads what a keeper spools: two streams of numbered segment files, in order, from where the last reader stopped.
+"""Reads what a keeper spools: two streams of numbered segment files, in order, from where the last
+reader stopped.
 
-Segments that lie behind the saved position (reading_position.py) are deleted: that bounds the disk. What lies between
-it and a crash is read twice, and a frame read twice lands on the same bytes of the same log.
+Segments that lie behind the saved position (reading_position.py) are deleted: that bounds the
+disk. What lies between it and a crash is read twice, and a frame read twice lands on the same
+bytes of the same log.
 """
 
 import os
@@ -52,7 +54,9 @@ class SpoolReader:
         return True
 
     def _advance(self) -> bool:
-        """Move on to the next segment, once there is one: the writer never returns to an older one."""
+        """Move on to the next segment, once there is one: the writer never returns to an older
+        one.
+        """
         if not self._path(self.segment + 1).exists() and not self._later_segment():
             return False
         # The writer may have added to this segment between our read and the start of the next one.

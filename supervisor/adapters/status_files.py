@@ -1,4 +1,6 @@
-"""What other programs read of a run without asking the supervisor: status.json, summary.json, retired.txt."""
+"""What other programs read of a run without asking the supervisor: status.json, summary.json,
+retired.txt.
+"""
 
 import json
 import os

@@ -60,7 +60,9 @@ class World:
         )
 
     async def launch(self, action: act.Launch) -> ev.Event:
-        """Start the attempt under a keeper, or find the keeper that a supervisor before us started."""
+        """Start the attempt under a keeper, or find the keeper that a supervisor before us
+        started.
+        """
         folder = self._folder.attempt(action.attempt)
         try:
             if not await asyncio.to_thread(self._was_launched, folder):
@@ -164,7 +166,9 @@ class World:
         await asyncio.to_thread(keeping.wait_until_kept, folder, keeper)
 
     def _was_launched(self, folder: AttemptFolder) -> bool:
-        """Whether a supervisor before us started this attempt; a keeper just started may need a moment."""
+        """Whether a supervisor before us started this attempt; a keeper just started may need a
+        moment.
+        """
         if not folder.launch.exists():
             return False
         return keeping.has_kept(folder, wait_seconds=2.0)
@@ -211,7 +215,9 @@ class World:
 
 
 def _master_port(run_id: str, attempt: int) -> int:
-    """A port outside the ephemeral range, another one for each attempt, free on this machine at least."""
+    """A port outside the ephemeral range, another one for each attempt, free on this machine at
+    least.
+    """
     start = zlib.crc32(f"{run_id} {attempt}".encode())
     for offset in range(64):
         port = 20000 + (start + offset * 7) % 12000

@@ -1,4 +1,5 @@
-"""What the supervisor exists for, on real processes under each launcher: every way to lose an attempt, and back.
+"""What the supervisor exists for, on real processes under each launcher: every way to lose an
+attempt, and back.
 
 The training is toy_train.py, which needs no torch; test_training.py does the same with a real one.
 """
@@ -96,7 +97,9 @@ def test_a_killed_rank_resumes_in_place(supervise: Supervise, launcher: str) -> 
 def test_a_lost_host_is_retired_and_the_spare_takes_its_place(
     supervise: Supervise, launcher: str
 ) -> None:
-    """The second host dies whole; the order of the others is kept, and no later attempt touches it."""
+    """The second host dies whole; the order of the others is kept, and no later attempt touches
+    it.
+    """
     fault = ["--fault", "host", "--fault-rank", "3", "--fault-step", "35"]
     words = line(launcher)
     words[words.index("3")] = "4"
@@ -114,7 +117,9 @@ def test_a_lost_host_is_retired_and_the_spare_takes_its_place(
 
 
 def test_a_user_error_stops_at_once(supervise: Supervise, launcher: str) -> None:
-    """KeyError on all ranks before the first step: one attempt, no spare spent, the words in the last line."""
+    """KeyError on all ranks before the first step: one attempt, no spare spent, the words in the
+    last line.
+    """
     ended = supervise(*line(launcher), *toy("--fault", "keyerror", "--fault-step", "1"), timeout=60)
     last = ended.stderr.strip().splitlines()[-1]
 

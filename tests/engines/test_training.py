@@ -1,7 +1,10 @@
-"""The whole path with a real training: FSDP2 on gloo under a real launcher loses a rank or a host and finishes."""
+"""The whole path with a real training: FSDP2 on gloo under a real launcher loses a rank or a host
+and finishes.
+"""
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,7 +51,7 @@ def test_training_loses_a_rank_then_a_host_and_the_loss_curve_does_not_notice(
     assert expected[60] < expected[1]
     for name in ("killed", "lost"):
         curve = losses(supervise.folder, name)
-        resumed = [step for (before, _), (step, _) in zip(curve, curve[1:]) if step <= before]
+        resumed = [step for (before, _), (step, _) in pairwise(curve) if step <= before]
         assert resumed in ([21], [31])
         assert {step: expected[step] for step, _ in curve} == dict(curve)
     assert (lost.run_dir / "retired.txt").read_text().startswith("vhost2\t1\tnode_lost\t")

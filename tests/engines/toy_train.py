@@ -1,7 +1,7 @@
-"""A training loop without torch: ranks agree on every step over TCP, rank 0 saves checkpoints, faults on request.
+"""A training loop without torch: ranks agree on every step over TCP, rank 0 saves checkpoints.
 
-The loss is a function of the step alone, so an undisturbed run and a resumed one can be compared. A rank whose peer
-dies says what gloo says; a rank whose peer stops waits, as in a real collective.
+The loss is a function of the step alone, so an undisturbed run and a resumed one can be compared.
+A rank whose peer dies says what gloo says; one whose peer stops waits, as in a real collective.
 """
 
 import argparse
@@ -142,7 +142,8 @@ def receive(peer: socket.socket) -> None:
         word = b""
     if not word:
         raise RuntimeError(
-            f"[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [{name}]:{port}"
+            "[../third_party/gloo/gloo/transport/tcp/pair.cc:534] "
+            f"Connection closed by peer [{name}]:{port}"
         )
 
 

@@ -2,10 +2,7 @@
 
 import os
 
-
 from supervisor.adapters.console import Console
-
-
 
 
 def shown(mode: str, ranks: int, said: dict[int, bytes]) -> bytes:

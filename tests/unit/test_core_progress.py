@@ -20,7 +20,9 @@ SETTINGS = Settings(
 NEW = Watch(launched_at=0.0, phase_at=0.0)
 
 
-def digest(at: float, step: int | None = None, phase: str = "launch", **more: object) -> ProgressSeen:
+def digest(
+    at: float, step: int | None = None, phase: str = "launch", **more: object
+) -> ProgressSeen:
     values = {"ranks_started": 2, "top_step": step, "step_at": None, "output_at": 0.0, "beating": 1}
     return ProgressSeen(at=at, attempt=1, step=step, phase=phase, **{**values, **more})  # type: ignore[arg-type]
 

@@ -1,0 +1,61 @@
+"""Both engines give the same hits, on text made of what signatures look for."""
+
+import importlib.util
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from supervisor.adapters.matcher import Matcher
+from supervisor.adapters.signature_files import SignatureSet, load_signatures, shipped_folder
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("hyperscan") is None, reason="hyperscan is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def matchers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Matcher, Matcher]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        shipped = load_signatures([shipped_folder()])
+        return Matcher(shipped, engine="plain"), Matcher(shipped, engine="fast")
+
+
+def pieces(shipped: SignatureSet) -> st.SearchStrategy[bytes]:
+    samples = [sample.line.encode() for entry in shipped.entries for sample in entry.samples]
+    misses = [line.encode() for entry in shipped.entries for line in entry.near_misses]
+    literals = [entry.literal for entry in shipped.entries]
+    glue = [b"\n", b"\n", b"\n", b"\r", b"\r\n", b" ", b"\x1b[31m", b"\x1b[0m", b"[rank3]: ", b"]"]
+    return st.one_of(
+        st.sampled_from(samples),
+        st.sampled_from(misses),
+        st.sampled_from(literals),
+        st.sampled_from(glue),
+        st.binary(max_size=6),
+        st.integers(1, 9000).map(lambda length: b"x" * length),
+    )
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_engines_agree(matchers: tuple[Matcher, Matcher], data: st.DataObject) -> None:
+    plain, fast = matchers
+    shipped = SignatureSet(entries=plain._entries, digest="")
+    block = b"".join(data.draw(st.lists(pieces(shipped), max_size=25)))
+
+    expected, actual = (
+        sorted((one.start, one.end, one.signature.id, one.at) for one in engine.match(block))
+        for engine in (plain, fast)
+    )
+
+    assert expected == actual
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.binary(max_size=400))
+def test_no_bytes_raise(matchers: tuple[Matcher, Matcher], text: bytes) -> None:
+    for matcher in matchers:
+        matcher.match(text)
