@@ -137,7 +137,8 @@ def test_colours_inside_a_line_do_not_hide_it(matcher: Matcher) -> None:
 
 def test_progress_bar_does_not_hide_what_follows_it(matcher: Matcher) -> None:
     """A kernel's line was glued to the end of a bar that never wrote a newline."""
-    glued = b"\rTrain: 50%| 2/4\rTrain: 55%| 3/4 err=0]gpu-1 kernel: NVRM: Xid (PCI:0000:04:00): 79, off"
+    kernel = b"gpu-1 kernel: NVRM: Xid (PCI:0000:04:00): 79, off"
+    glued = b"\rTrain: 50%| 2/4\rTrain: 55%| 3/4 err=0]" + kernel
     block = glued + b"\nnext\rx1: shepherd died\r\n"
 
     first, second = matcher.match(block)
@@ -172,13 +173,13 @@ def test_any_bytes_are_only_bytes(matcher: Matcher) -> None:
 def test_slow_signature_is_switched_off_with_a_warning() -> None:
     """A pattern from a user's folder must not stop the supervisor from reading."""
     warnings: list[str] = []
-    slow = entry("slow", r"^(?:(?:a|aa)+)+ disaster$", b" disaster")
+    slow = entry("slow", r"^a*a*a* disaster$", b" disaster")
     matcher = Matcher(
         SignatureSet(entries=(slow, LIST), digest="slow"),
         engine="plain",
         on_switched_off=warnings.append,
     )
-    line = b"a" * 27 + b" disaster!\n"
+    line = b"a" * 700 + b" disaster!\n"
 
     for _ in range(3):
         matcher.match(line)
