@@ -52,7 +52,7 @@ def _answer(process: subprocess.Popen[bytes]) -> str | None:
             return None
         finally:
             if process.returncode is None:  # its session too: wrappers leave sleeping children
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
     return output.decode(errors="replace") if process.returncode == 0 else None
 
 
