@@ -106,7 +106,7 @@ def _figures(
     attempts: tuple[Attempt, ...], state: State, finish: Finish | None, now: float
 ) -> Account:
     wall = now - (state.started_at if state.started_at is not None else now)
-    pairs = tuple(zip(attempts, (*attempts[1:], None), strict=True))
+    pairs = tuple(zip(attempts, (*attempts, None)[1:], strict=True))
     productive = sum(_productive(one, after, now) for one, after in pairs)
     failed = tuple((one, after) for one, after in pairs if _is_failure(one))
     ran = sum((one.ended_at or now) - one.started_at for one in attempts)

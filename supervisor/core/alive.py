@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from supervisor.core import orders, progress, words
 from supervisor.core.actions import Action, DumpStacks, Outcome, ProbeHosts
-from supervisor.core.events import AttemptLaunched, LaunchFailed
+from supervisor.core.events import LaunchFailed
 from supervisor.core.evidence import first_failure, succeeded
 from supervisor.core.orders import Actions, Move
 from supervisor.core.policy import stops
@@ -33,13 +33,9 @@ def launching(state: State, now: float) -> Move | None:
     """
     if state.evidence.ended is not None:
         return _ended(state, now)
-    match state.launch:
-        case AttemptLaunched():
-            return "launched", state, ()
-        case LaunchFailed(why=why):
-            return _refused(state, why)
-        case None:
-            return None
+    if isinstance(state.launch, LaunchFailed):
+        return _refused(state, state.launch.why)
+    return None if state.launch is None else ("launched", state, ())
 
 
 def _refused(state: State, why: str) -> Move:

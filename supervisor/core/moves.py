@@ -63,11 +63,9 @@ def preparing(state: State, now: float) -> Move | None:
     if state.verdict is None:
         return orders.launch(state, now)
     decision = choose(orders.case_of(state, state.verdict, now))
-    match decision:
-        case Stop():
-            return orders.give_up(state, state.verdict, decision)
-        case Relaunch():
-            return _relaunch(state, state.verdict, decision, now)
+    if isinstance(decision, Stop):
+        return orders.give_up(state, state.verdict, decision)
+    return _relaunch(state, state.verdict, decision, now)
 
 
 def waiting(state: State, now: float) -> Move | None:

@@ -89,7 +89,7 @@ def _told(state: State, event: Word) -> State:
             return replace(state, evidence=facts.with_failure(fault, event))
         case HitSeen():
             return _hit_seen(state, event)
-        case HostProbed():
+        case _:
             return _probed(state, event)
 
 
@@ -101,13 +101,11 @@ def _passed(state: State, event: Milestone) -> State:
             return _ended(state, event)
         case StacksDumped():
             return replace(state, stacks=event)
-        case SweepFinished():
+        case _:
             return replace(state, sweep=event)
 
 
 def _started(state: State, event: RunStarted) -> State:
-    if state.started_at is not None:
-        return state
     return replace(
         state,
         run_id=event.run_id,
@@ -176,8 +174,6 @@ def _fatal(state: State, hit: Hit) -> bool:
 
 
 def _ended(state: State, event: AttemptEnded) -> State:
-    if state.evidence.ended is not None:
-        return state
     late = state.deadline is not None and event.at >= state.deadline - DEADLINE_SLACK
     return replace(state, evidence=replace(state.evidence, ended=event, past_deadline=late))
 

@@ -1,9 +1,9 @@
 """Who accuses whom, and whether the accuser may.
 
 Owns the reading of hits as accusations: names are resolved to hosts of the allocation, a rank's
-own line that names another host counts as one vote and never as proof (training scripts print
-anything), and votes are counted per reporting host. It does not weigh them against other
-evidence: verdict does.
+line that proves something of another host counts for nothing (training scripts print anything,
+also the log of the attempt before), and votes are counted per reporting host. It does not weigh
+them against other evidence: verdict does.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ def complaints(evidence: Evidence, ledger: Ledger) -> dict[str, dict[str, Hit]]:
     """Accused host -> reporting host -> the first hit by which it complains of it."""
     votes: dict[str, dict[str, Hit]] = {}
     for event in evidence.hits:
-        if is_proof(event.hit) or event.hit.blames is not Blames.NAMED:
+        if event.hit.role is not Role.VOTE or event.hit.blames is not Blames.NAMED:
             continue
         reporter = canonical_host(event.hit.host or event.hit.source)
         for host in accused(event.hit, ledger):

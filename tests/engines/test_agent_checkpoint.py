@@ -56,6 +56,7 @@ class Training:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
+        self.optimizer.param_groups[0]["lr"] *= 0.9
         self.schedule.state = {"seen": self.schedule.state["seen"] + 16}
         return loss.item()
 
@@ -106,7 +107,7 @@ def _no_supervisor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_resumed_training_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    """Weights, moments, both generators and extras: leaving one out bends the curve."""
+    """Weights, moments, learning rate, both generators and extras: leaving one out bends the curve."""
     undisturbed = save(tmp_path, 3)
     expected = undisturbed.train(4)
 

@@ -115,9 +115,7 @@ def test_what_ranks_do_after_the_order_to_end_is_its_consequence() -> None:
 
 
 def test_exceptions_count_only_from_hosts_that_failed() -> None:
-    evidence = gathered(
-        seen(Cause.USER_OOM, host="b", rank=3), seen(Cause.USER_ERROR), failed(0)
-    )
+    evidence = gathered(seen(Cause.USER_OOM, host="b", rank=3), seen(Cause.USER_ERROR), failed(0))
 
     assert (Cause.USER_ERROR,) == tuple(hit.cause for hit in application_hits(evidence))
 

@@ -17,6 +17,7 @@ from supervisor.core.settings import Settings
 SETTINGS = Settings(
     ranks_per_host=1, idle_timeout=100.0, startup_timeout=500.0, step_floor=10.0, step_factor=10.0
 )
+UNPACED = Pace()
 NEW = Watch(launched_at=0.0, phase_at=0.0)
 
 
@@ -27,7 +28,7 @@ def digest(
     return ProgressSeen(at=at, attempt=1, step=step, phase=phase, **{**values, **more})  # type: ignore[arg-type]
 
 
-def told(*digests: ProgressSeen, pace: Pace = Pace()) -> str | None:
+def told(*digests: ProgressSeen, pace: Pace = UNPACED) -> str | None:
     watch = NEW
     for one in digests:
         watch = with_digest(watch, one)
