@@ -107,7 +107,7 @@ def _no_supervisor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_resumed_training_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    """Weights, moments, learning rate, both generators and extras: leaving one out bends the curve."""
+    """Weights, moments, learning rate, generators, extras: leaving one out bends the curve."""
     undisturbed = save(tmp_path, 3)
     expected = undisturbed.train(4)
 
