@@ -61,7 +61,8 @@ PEER = entry(
     sources=frozenset({Source.RANK, Source.LAUNCHER}),
     role=Role.VOTE,
 )
-ALL = SignatureSet(entries=(LOST, XID, LIST, PEER), digest="test")
+BURNT = entry("burnt", r"burnt down: (?P<host>n+)\b", b"burnt down: ")
+ALL = SignatureSet(entries=(LOST, XID, LIST, PEER, BURNT), digest="test")
 
 
 @pytest.fixture(autouse=True)
@@ -154,9 +155,10 @@ def test_long_line_is_searched_around_its_literal(matcher: Matcher) -> None:
 
 
 def test_cut_of_the_window_ends_no_capture(matcher: Matcher) -> None:
-    line = b"a" * 20_000 + b" Node failure on " + b"n" * 20_000
+    line = b"a" * 20_000 + b" burnt down: " + b"n" * 20_000
 
     assert matcher.match(line) == []
+    assert brief(matcher.match(b"burnt down: nnn\n")) == [("burnt", {"host": b"nnn"})]
 
 
 def test_any_bytes_are_only_bytes(matcher: Matcher) -> None:
