@@ -23,7 +23,9 @@ from supervisor.wire import RankPhase
 MAX_TIMES = 64
 ENOUGH_TIMES = 5  # fewer say nothing of how long a step may take
 QUANTILE = 0.9
-PATIENCE = 4.0  # idle timeouts after which no change of phase excuses a step that does not rise
+PATIENCE = (
+    4.0  # times the longest limit, after which no change of phase excuses a step that does not rise
+)
 PREPARATION = frozenset({RankPhase.INIT, RankPhase.LOAD, RankPhase.COMPILE})
 STEPPING = frozenset({RankPhase.COMPILE, RankPhase.STEP})
 
@@ -89,8 +91,9 @@ def hang(watch: Watch, pace: Pace, settings: Settings) -> str | None:
     limit = _limit(digest, pace, settings)
     risen_at = digest.step_at or watch.launched_at
     quiet = digest.at - max(risen_at, watch.phase_at)
-    if digest.at - risen_at > PATIENCE * settings.idle_timeout:
-        limit, quiet = PATIENCE * settings.idle_timeout, digest.at - risen_at
+    ceiling = PATIENCE * max(settings.idle_timeout, settings.startup_timeout)
+    if digest.at - risen_at > ceiling:
+        limit, quiet = ceiling, digest.at - risen_at
     if quiet <= limit:
         return None
     return f"step {digest.step} has not risen for {quiet:.0f} s (limit {limit:.0f} s){_who(digest)}"

@@ -332,7 +332,7 @@ OUTSTANDING: list[tuple[State, tuple[Action, ...]]] = [
     (RUNNING, ()),
     (step(RUNNING, SILENT)[0], (ProbeHosts(attempt=1, hosts=("b",), reap=False),)),
     (
-        step(RUNNING, replace(SILENT, at=9000.0, silent=(), step_at=4.0))[0],
+        step(RUNNING, replace(SILENT, at=5000.0, silent=(), step_at=4.0))[0],
         (),
     ),
     (
