@@ -33,6 +33,7 @@ class Check:
     name: str
     answer: str
     why: str = ""
+    cause: str = ""  # of a failure; empty: the host's hardware
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "host": os.environ.get(wire.HOST) or wire.canonical_host(os.uname().nodename),
         "answer": worst.answer,
         "why": worst.why,
+        "cause": worst.cause,
         "leftovers": len(leftovers),
     }
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
@@ -140,7 +142,8 @@ def check_shared_memory() -> Check:
     except OSError as error:
         return Check(name="shared memory", answer="unknown", why=f"/dev/shm: {error.strerror}")
     if free < _LEAST_SHARED_MEMORY:
-        return Check(name="shared memory", answer="fail", why=f"/dev/shm has {free} bytes left")
+        why = f"/dev/shm has {free} bytes left"
+        return Check(name="shared memory", answer="fail", why=why, cause="environment")
     return Check(name="shared memory", answer="pass")
 
 
@@ -151,7 +154,8 @@ def check_folder(folder: Path) -> Check:
     except FileNotFoundError:
         return Check(name="folder", answer="unknown", why=f"{folder} does not exist here")
     except OSError as error:
-        return Check(name="folder", answer="fail", why=f"cannot read {folder}: {error.strerror}")
+        why = f"cannot read {folder}: {error.strerror}"
+        return Check(name="folder", answer="fail", why=why, cause="environment")
     return Check(name="folder", answer="pass")
 
 

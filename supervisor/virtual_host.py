@@ -1,8 +1,8 @@
 """Virtual hosts: simulated hosts on one machine, to try spares, retirement and host loss there.
 
-    python -m supervisor.virtual_host list RUN_DIR          the hosts, up or down
-    python -m supervisor.virtual_host kill RUN_DIR HOST     as a power failure would
-    python -m supervisor.virtual_host freeze RUN_DIR HOST   as a kernel that no longer answers would
+    python -m supervisor.virtual_host list RUN_DIR           the hosts, up or down
+    python -m supervisor.virtual_host kill RUN_DIR HOST      as a power failure would
+    python -m supervisor.virtual_host suspend RUN_DIR HOST   as a frozen kernel would
     virtual_host.py exec RUN_DIR HOST COMMAND...            run COMMAND there, end as it does
     virtual_host.py ssh RUN_DIR [-x ...] HOST COMMAND...    the same as ssh is called, and ends
     virtual_host.py serve RUN_DIR HOST                      become that host
@@ -10,7 +10,7 @@
 Everything on a virtual host descends from one daemon (virtual_daemon.py) and carries its name in
 SUPERVISE_HOST. A host that was killed stays down: its socket is still there, and nobody answers.
 
-Owns these commands, and what the supervisor calls to start, stop, kill and freeze hosts.
+Owns these commands, and what the supervisor calls to start, stop, kill and suspend hosts.
 """
 
 import os
@@ -87,7 +87,7 @@ def kill_virtual_host(run_id: str, host: str) -> None:
     _signal_until_none_is_left(run_id, host, signal.SIGKILL, _lives)
 
 
-def freeze_virtual_host(run_id: str, host: str) -> None:
+def suspend_virtual_host(run_id: str, host: str) -> None:
     """SIGSTOP everything on a host: it keeps its connections and says nothing any more."""
     _signal_until_none_is_left(run_id, host, signal.SIGSTOP, _runs)
 
@@ -251,7 +251,7 @@ def _kill(run_dir: str, host: str) -> int:
 
 
 def _freeze(run_dir: str, host: str) -> int:
-    freeze_virtual_host(_known(run_dir, host), host)
+    suspend_virtual_host(_known(run_dir, host), host)
     return 0
 
 
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str]) -> int:
                 return _ssh(run_dir, rest)
             case ["kill", run_dir, host]:
                 return _kill(run_dir, host)
-            case ["freeze", run_dir, host]:
+            case ["suspend", run_dir, host]:
                 return _freeze(run_dir, host)
             case ["list", run_dir]:
                 return _list(run_dir)

@@ -23,9 +23,12 @@ class Database:
         """The matcher over all signatures, as they are now."""
         with self._lock:
             if self._matcher is None:
-                self._matcher = Matcher(load_signatures(self._folders))
+                self._matcher = self._build(load_signatures(self._folders))
                 self._watch()
             return self._matcher
+
+    def _build(self, signatures: SignatureSet) -> Matcher:
+        return Matcher(signatures, on_switched_off=self._warn)
 
     def _watch(self) -> None:
         from supervisor.adapters.signature_watch import watch_signatures
@@ -33,7 +36,7 @@ class Database:
         watch_signatures(self._folders, self._replace, self._warn)
 
     def _replace(self, signatures: SignatureSet) -> None:
-        fresh = Matcher(signatures)
+        fresh = self._build(signatures)
         with self._lock:
             self._matcher = fresh
         self._warn(f"signatures reloaded: {len(signatures.entries)}")

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from supervisor import wire
 from supervisor.adapters import clock
@@ -57,26 +58,32 @@ async def probe_hosts(
 
 
 async def probe_host(order: ProbeOrder, host: str, argv: Sequence[str]) -> HostProbed:
-    """Run the probe's argv and turn what it says, or its silence, into an event."""
+    """Run the probe's argv and turn what it says, or its silence, into an event.
+
+    Its output goes to files: a pipe would stay open in the hands of a host that has stopped.
+    """
     environment = {key: value for key, value in os.environ.items() if key != wire.HOST}
     environment |= {wire.ROLE: "probe", wire.RUN_ID: order.run_id}
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(order.seconds):
-            out, err = await process.communicate()
-    except TimeoutError:
-        return _unreachable(order, host, f"no answer to the probe within {order.seconds:.0f} s")
-    finally:
-        if process.returncode is None:
-            await _end(process)
-    return _read_answer(order, host, out, err)
+    with TemporaryFile() as out, TemporaryFile() as err:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(order.seconds):
+                await process.wait()
+        except TimeoutError:
+            return _unreachable(order, host, f"no answer to the probe in {order.seconds:.0f} s")
+        finally:
+            if process.returncode is None:
+                await _end(process)
+        out.seek(0)
+        err.seek(0)
+        return _read_answer(order, host, out.read(), err.read())
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -99,6 +106,8 @@ def _read_answer(order: ProbeOrder, host: str, out: bytes, err: bytes) -> HostPr
                 answer=words["answer"],
                 why=str(words.get("why") or ""),
                 leftovers=int(words.get("leftovers") or 0),
+                cause=str(words.get("cause") or ""),
+                live=not order.reap,
             )
     last = err.decode(errors="replace").strip().splitlines()
     return _unreachable(order, host, last[-1][:200] if last else "the probe gave no answer")
@@ -106,5 +115,10 @@ def _read_answer(order: ProbeOrder, host: str, out: bytes, err: bytes) -> HostPr
 
 def _unreachable(order: ProbeOrder, host: str, why: str) -> HostProbed:
     return HostProbed(
-        at=clock.now(), attempt=order.attempt, host=host, answer="unreachable", why=why
+        at=clock.now(),
+        attempt=order.attempt,
+        host=host,
+        answer="unreachable",
+        why=why,
+        live=not order.reap,
     )

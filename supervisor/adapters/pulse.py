@@ -29,6 +29,7 @@ class _Rank:
     state: str = "?"
     phase: str = wire.RankPhase.LAUNCH
     step: int | None = None
+    states_phase: bool = False
     from_slot: bool = False
     output_size: int | None = None
 
@@ -67,7 +68,7 @@ class Pulse:
         """A rank printed a step; believed as long as the rank's slot says nothing."""
         state = self._ranks[rank]
         if not state.from_slot and (state.step is None or step != state.step):
-            state.step, state.phase = step, wire.RankPhase.STEP
+            state.step, state.phase, state.states_phase = step, wire.RankPhase.STEP, True
             self.has_step = True
 
     def wants_step_lines(self, rank: int) -> bool:
@@ -92,6 +93,9 @@ class Pulse:
         running = [rank for rank in self._ranks if rank.started and not rank.ended]
         steps = [rank.step for rank in running if rank.step is not None]
         silent = self._silent_hosts(at)
+        phases = [rank.phase for rank in running if rank.states_phase] or [
+            rank.phase for rank in running
+        ]
         hosts = {rank.host for rank in running}
         return ProgressSeen(
             at=at,
@@ -99,8 +103,8 @@ class Pulse:
             ranks_started=sum(rank.started for rank in self._ranks),
             step=self._lowest,
             top_step=max(steps, default=self._lowest),
-            phase=_commonest(rank.phase for rank in running),
-            phases=tuple(sorted({rank.phase for rank in running})),
+            phase=_commonest(phases),
+            phases=tuple(sorted(set(phases))),
             step_at=self._lowest_at,
             output_at=self.output_at,
             silent=tuple(sorted(silent.items())),
@@ -120,7 +124,7 @@ class Pulse:
         state.state = str(words.get("state") or "?")[:1]
         step, phase = words.get("step"), words.get("phase")
         if isinstance(phase, str) and phase in wire.PHASES:
-            state.phase = phase
+            state.phase, state.states_phase = phase, True
         if isinstance(step, int):
             state.step, state.from_slot = step, True
             self.has_step = True
@@ -152,11 +156,16 @@ class Pulse:
         return [failed]
 
     def _follow_lowest(self, at: float) -> None:
-        """Ranks that have ended well no longer hold the others back; ones that never stated a step
-        neither.
+        """The lowest of the slots, of ranks that have not ended well.
+
+        A printed step counts only where there are no slots, and then the highest does: many a rank
+        prints "resuming from step 30" once and never a step again.
         """
-        steps = [rank.step for rank in self._ranks if rank.step is not None and not rank.succeeded]
-        lowest = min(steps, default=self._lowest)
+        slots = [rank.step for rank in self._ranks if rank.from_slot and not rank.succeeded]
+        printed = [rank.step for rank in self._ranks if rank.step is not None]
+        lowest = min((step for step in slots if step is not None), default=None)
+        if lowest is None:
+            lowest = max(printed, default=self._lowest)
         if lowest is not None and (self._lowest is None or lowest != self._lowest):
             self._lowest, self._lowest_at = lowest, at
 
@@ -171,7 +180,7 @@ class Pulse:
     def _lagging(self, top: int) -> tuple[int, ...]:
         if self._lowest is None or self._lowest >= top:
             return ()
-        return self._ranks_where(lambda rank: rank.step == self._lowest)[:_MOST_LAGGING]
+        return self._ranks_where(lambda rank: rank.from_slot and rank.step == self._lowest)
 
     def _ranks_where(self, test: Callable[[_Rank], bool]) -> tuple[int, ...]:
         live = (

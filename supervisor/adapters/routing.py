@@ -72,6 +72,8 @@ class Router:
     def last_words(self, rank: int | None) -> tuple[str, ...]:
         """The last lines of a rank, or of the launcher."""
         path = self._launcher_path if rank is None else self._logs.path(rank)
+        if not path.exists():  # a rank that never said a word
+            return ()
         with open(path, "rb") as log:
             log.seek(max(0, log.seek(0, 2) - _LAST_WORDS_BYTES))
             text = log.read().decode(errors="replace")

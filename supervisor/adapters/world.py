@@ -182,7 +182,7 @@ class World:
             run_dir=self._folder.path,
             attempt_dir=self._folder.attempt(attempt).path,
             attempt=attempt,
-            resume_from=resume_from,
+            resume_from=resume_from if self._spec.checkpoint_dir else None,
             virtual=self._spec.virtual,
             shim=self._spec.shim,
             beat_seconds=self._beat_seconds(),

@@ -28,7 +28,7 @@ def _first_request(spec: RunSpec) -> LaunchRequest:
         run_dir=spec.run_dir,
         attempt_dir=RunFolder(path=spec.run_dir).attempt(1).path,
         attempt=1,
-        resume_from="",
+        resume_from="" if spec.checkpoint_dir else None,
         virtual=spec.virtual,
         shim=spec.shim,
         beat_seconds=_BEAT_SECONDS,

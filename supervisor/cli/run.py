@@ -20,6 +20,9 @@ from supervisor.core.settings import Settings
 from supervisor.errors import ExitCode, UsageError
 
 
+_SILENCE_SECONDS = 20.0  # a lost host is found within 30 s: this, and the probe that proves it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the user asked for, as the parser spells it."""
@@ -132,6 +135,7 @@ def _settings(options: Options, parts: Split) -> Settings:
         max_relaunches=options.max_relaunches,
         idle_timeout=options.idle_timeout,
         startup_timeout=options.startup_timeout,
+        silence_timeout=min(_SILENCE_SECONDS, options.idle_timeout / 2),
         grace=options.grace,
         preflight=options.preflight,
         jitter=tuple(0.5 + byte / 256 for byte in os.urandom(16)),

@@ -30,7 +30,7 @@ class FaultKind(StrEnum):
     SIGSTOP = "sigstop"
     HANG = "hang"
     HOST = "host"  # every process of this rank's virtual host dies at once
-    FREEZE_HOST = "freeze-host"  # every process of this rank's virtual host stops, silently
+    SUSPEND_HOST = "suspend-host"  # every process of this rank's virtual host stops, silently
 
 
 _SIGNALS = {
@@ -67,7 +67,7 @@ def strike(fault: Fault, rank: int) -> None:
             raise SystemExit(3)
         case FaultKind.HANG:
             _hang()
-        case FaultKind.HOST | FaultKind.FREEZE_HOST:
+        case FaultKind.HOST | FaultKind.SUSPEND_HOST:
             _strike_host(fault.kind)
         case FaultKind.SIGKILL | FaultKind.SIGSEGV | FaultKind.SIGSTOP:
             os.kill(os.getpid(), _SIGNALS[fault.kind])
@@ -98,5 +98,5 @@ def _strike_host(kind: FaultKind) -> None:
     if kind is FaultKind.HOST:
         virtual_host.kill_virtual_host(run_id, host)
     else:
-        virtual_host.freeze_virtual_host(run_id, host)
+        virtual_host.suspend_virtual_host(run_id, host)
     _hang()

@@ -130,7 +130,7 @@ def test_a_user_error_stops_at_once(supervise: Supervise, launcher: str) -> None
 
 def test_a_frozen_host_is_found_by_its_silence(supervise: Supervise, launcher: str) -> None:
     """All processes of a host are stopped; nothing prints an error and no launcher notices."""
-    fault = ["--fault", "freeze-host", "--fault-rank", "3", "--fault-step", "35"]
+    fault = ["--fault", "suspend-host", "--fault-rank", "3", "--fault-step", "35"]
     ended = supervise(*line(launcher, "--idle-timeout", "8"), *toy(*fault), timeout=80)
     retired = (ended.run_dir / "retired.txt").read_text().splitlines()
 

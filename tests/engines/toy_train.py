@@ -84,8 +84,8 @@ def lose_host() -> None:
     virtual_host.kill_virtual_host(os.environ["SUPERVISE_RUN_ID"], os.environ["SUPERVISE_HOST"])
 
 
-def freeze_host() -> None:
-    virtual_host.freeze_virtual_host(os.environ["SUPERVISE_RUN_ID"], os.environ["SUPERVISE_HOST"])
+def suspend_host() -> None:
+    virtual_host.suspend_virtual_host(os.environ["SUPERVISE_RUN_ID"], os.environ["SUPERVISE_HOST"])
 
 
 FAULTS = {
@@ -95,7 +95,7 @@ FAULTS = {
     "sigstop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "exit3": lambda: sys.exit(3),
     "host": lose_host,
-    "freeze-host": freeze_host,
+    "suspend-host": suspend_host,
 }
 
 

@@ -100,3 +100,15 @@ def test_a_cascade_of_failures_is_bounded() -> None:
     events = [tell(ranks, "x", rank, 1.0, exit_code=1, signal=None) for rank in range(1000)]
 
     assert sum(map(len, events)) == 64
+
+
+def test_a_rank_that_prints_one_step_and_never_a_step_again_holds_nobody_back() -> None:
+    """Every rank says "resuming from step 30"; only rank 0 prints its steps."""
+    ranks = pulse("aab")
+    for rank in range(3):
+        tell(ranks, "s", rank, 0.0)
+        ranks.step_line(rank, 30, 1.0)
+    ranks.step_line(0, 31, 2.0)
+    digest = ranks.digest(2.0)
+
+    assert (digest.step, digest.lagging_ranks) == (31, ())

@@ -33,7 +33,7 @@ class LaunchRequest:
     run_dir: Path
     attempt_dir: Path
     attempt: int
-    resume_from: str
+    resume_from: str | None  # None: the command finds its checkpoints itself
     virtual: bool
     shim: bool
     beat_seconds: float
@@ -98,11 +98,12 @@ def is_this_machine(hosts: Sequence[str]) -> bool:
 
 def _environment(request: LaunchRequest, flavour: str) -> dict[str, str]:
     here = request.virtual or is_this_machine(request.hosts)
+    resume = {} if request.resume_from is None else {wire.RESUME_FROM: request.resume_from}
     return {
         wire.RUN_ID: request.run_id,
         wire.RUN_DIR: str(request.run_dir),
         wire.ATTEMPT: str(request.attempt),
-        wire.RESUME_FROM: request.resume_from,
+        **resume,
         wire.LAUNCHER: flavour,
         wire.BEAT_SECONDS: f"{request.beat_seconds:g}",
         "MASTER_ADDR": "127.0.0.1" if here else request.hosts[0],
