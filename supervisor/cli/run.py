@@ -19,7 +19,6 @@ from supervisor.adapters.split import Split, split
 from supervisor.core.settings import Settings
 from supervisor.errors import ExitCode, UsageError
 
-
 _SILENCE_SECONDS = 20.0  # a lost host is found within 30 s: this, and the probe that proves it
 
 
