@@ -250,7 +250,7 @@ def _kill(run_dir: str, host: str) -> int:
     return 0
 
 
-def _freeze(run_dir: str, host: str) -> int:
+def _suspend(run_dir: str, host: str) -> int:
     suspend_virtual_host(_known(run_dir, host), host)
     return 0
 
@@ -283,7 +283,7 @@ def main(arguments: Sequence[str]) -> int:
             case ["kill", run_dir, host]:
                 return _kill(run_dir, host)
             case ["suspend", run_dir, host]:
-                return _freeze(run_dir, host)
+                return _suspend(run_dir, host)
             case ["list", run_dir]:
                 return _list(run_dir)
             case _:

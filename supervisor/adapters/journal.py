@@ -13,7 +13,7 @@ from pathlib import Path
 from supervisor.core import record
 from supervisor.core.actions import Action
 from supervisor.core.events import Event
-from supervisor.errors import PlatformError
+from supervisor.errors import PlatformError, UsageError
 
 
 class Journal:
@@ -56,7 +56,7 @@ def read_journal(path: Path) -> list[Event]:
 def _parse(path: Path, number: int, line: bytes) -> Event:
     try:
         return record.event_from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, UsageError) as error:
         raise PlatformError(f"{path}:{number}: damaged journal line ({error})") from error
 
 

@@ -15,7 +15,7 @@ REPO = Path(__file__).parents[2]
 
 def _commands(text: str) -> Iterator[list[str]]:
     """The command lines of its shell blocks, continued lines joined."""
-    for block in re.findall(r"^```(?:sh|bash|console|shell)?\n(.*?)^```", text, re.M | re.S):
+    for block in re.findall(r"^```(?:sh|bash|console|shell)\n(.*?)^```", text, re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
             yield shlex.split(line.removeprefix("$ "), comments=True)
 
