@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.console import Console
+from supervisor.adapters.extra_logs import ExtraLogs
 from supervisor.adapters.pulse import Pulse
 from supervisor.adapters.reading_position import ReadingPosition
 from supervisor.adapters.routing import Router
@@ -37,6 +38,7 @@ class Followed:
     rank_hosts: Sequence[str]
     beat_seconds: float
     digest_seconds: float
+    rank_logs: str | None  # pattern of log files that the command writes by itself
     keeper: int | None  # descriptor of keeping.watch_keeper; None when the keeper is gone already
 
 
@@ -64,6 +66,7 @@ class OutputFollower:
         size = self._position.restore(self._pulse)
         self._router = Router(followed.folder, followed.rank_hosts, console, self._pulse, size)
         self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
+        self._extra_logs = ExtraLogs(followed.rank_logs)
         self._abandoned = threading.Event()
 
     def abandon(self) -> None:
@@ -101,11 +104,12 @@ class OutputFollower:
 
     def _drain(self) -> bool:
         """Read a block of each stream; False when neither had anything new."""
-        out, err = self._out.read(), self._err.read()
-        if not (out or err):
+        out, err, extra = self._out.read(), self._err.read(), self._extra_logs.read()
+        if not (out or err or extra):
             return False
         at = clock.now()
-        self._match(self._take(self._decoder.feed(out), at) + self._router.launcher_err(err), at)
+        pieces = self._take(self._decoder.feed(out), at) + self._router.launcher_err(err)
+        self._match(pieces + self._router.extra_lines(extra, at), at)
         return True
 
     def _take(self, items: Sequence[wire.Frame | bytes], at: float) -> list[Piece]:

@@ -90,6 +90,7 @@ class World:
             rank_hosts=rank_hosts,
             beat_seconds=self._beat_seconds(),
             digest_seconds=min(5.0, max(0.1, shortest / 10)),
+            rank_logs=self._spec.rank_logs,
             keeper=keeper,
         )
         console = Console(self._spec.console, [f"{r} {h}" for r, h in enumerate(rank_hosts)])
