@@ -150,7 +150,10 @@ def main(arguments: list[str]) -> int:
         command,
         options.get("--virtual"),
     )
-    return Launch(ranks, wakeup, float(options.get("--kill-after", _KILL_AFTER))).run()
+    exit_code = Launch(ranks, wakeup, float(options.get("--kill-after", _KILL_AFTER))).run()
+    # Python lets go of its handlers while it exits: a late signal must not change the exit code.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+    return exit_code
 
 
 if __name__ == "__main__":

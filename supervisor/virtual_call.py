@@ -82,7 +82,8 @@ def call(
     request = encode({"argv": list(argv), "environment": dict(environment), "cwd": cwd})
     try:
         sent = socket.send_fds(connection, [request], list(stdio))
-        connection.sendall(request[sent:])
+        if sent < len(request):  # an empty send fails when a quick command has ended already
+            connection.sendall(request[sent:])
     except OSError as error:
         raise HostLost from error
     return Call(connection)

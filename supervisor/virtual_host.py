@@ -49,9 +49,7 @@ def start_virtual_hosts(
     import subprocess
 
     folder = run_dir / "virtual"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / "run-id").write_text(environment[wire.RUN_ID] + "\n")
-    write_ssh_program(run_dir)
+    _prepare(run_dir, folder, environment[wire.RUN_ID])
     starting = {
         host: subprocess.Popen(
             program("serve", str(run_dir), host),
@@ -64,6 +62,16 @@ def start_virtual_hosts(
     failed = [host for host, process in starting.items() if process.wait() != 0]
     if failed:
         raise PlatformError(f"cannot start {', '.join(failed)} as virtual hosts in {folder}")
+
+
+def _prepare(run_dir: "Path", folder: "Path", run_id: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / "run-id").write_text(f"{run_id}\n")
+        write_ssh_program(run_dir)
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        raise PlatformError(f"cannot prepare virtual hosts: {why}") from error
 
 
 def stop_virtual_hosts(run_dir: "Path") -> None:

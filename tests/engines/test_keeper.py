@@ -32,7 +32,7 @@ class Attempt:
         launch = {"argv": argv, "environment": overlay, "cwd": str(self.folder)}
         (self.folder / "launch.json").write_text(json.dumps(launch))
         words = [*PROGRAM, str(self.folder), *map(str, sizes or ())]
-        environment = {**os.environ, "SUPERVISE_ROLE": "keeper", "FROM_SUPERVISOR": "kept"}
+        environment = {**os.environ, "SUPERVISE_ROLE": "keeper", "FROM_SUPERVISOR": "s3cret"}
         keeper = subprocess.Popen(words, env=environment, start_new_session=True)
         self.keepers.append(keeper)
         return keeper.pid
@@ -110,7 +110,7 @@ def test_launcher_has_the_supervisors_environment_under_the_overlay(attempt: Att
 
     attempt.ending()
 
-    assert attempt.spooled("out") == b"kept laid none\n"
+    assert attempt.spooled("out") == b"s3cret laid none\n"
     assert "kept" not in (attempt.folder / "launch.json").read_text()
 
 
