@@ -6,8 +6,11 @@ answer comes back as an event.
 """
 
 import asyncio
+import shlex
 import signal
 from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, assert_never
 
 from supervisor.adapters import clock
@@ -20,7 +23,7 @@ from supervisor.adapters.world import World
 from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.core import machine
-from supervisor.errors import SupervisorError, UsageError
+from supervisor.errors import PlatformError, SupervisorError, UsageError
 from supervisor.report import status_of, summary_of
 
 __all__ = ["RunSpec", "run"]
@@ -37,7 +40,19 @@ def run(spec: RunSpec) -> int:
         try:
             return asyncio.run(_Engine(spec, folder).run())
         except ExceptionGroup as group:
-            raise _first_of(group) from group
+            raise _told(_first_of(group), folder) from group
+        except OSError as error:
+            raise _told(error, folder) from error
+
+
+def _told(error: BaseException, folder: RunFolder) -> BaseException:
+    """Trouble with files is the place's; the attempt, if one runs, is kept by its keeper."""
+    if not isinstance(error, OSError):
+        return error
+    return PlatformError(
+        f"cannot go on in {folder.path}: {error}; what runs there goes on under its keeper: "
+        "put it right, then give the same command again"
+    )
 
 
 def _first_of(group: ExceptionGroup) -> BaseException:
@@ -49,17 +64,44 @@ def _first_of(group: ExceptionGroup) -> BaseException:
     return found
 
 
+def _continued(spec: RunSpec, first: ev.Event) -> RunSpec:
+    """A run goes on as it began; a folder that holds another run is not this one's."""
+    if not isinstance(first, ev.RunStarted):
+        raise PlatformError(f"the journal in {spec.run_dir} does not begin with the run's start")
+    differences = [
+        f"{what}: {before} then, {now} now"
+        for what, before, now in (
+            ("command", shlex.join(first.command), shlex.join(spec.command)),
+            (
+                "hosts",
+                " ".join((*first.active, *first.spares)),
+                " ".join((*spec.active, *spec.spares)),
+            ),
+            ("ranks per host", first.settings.ranks_per_host, spec.settings.ranks_per_host),
+        )
+        if before != now
+    ]
+    if differences:
+        raise UsageError(
+            f"the run folder {spec.run_dir} holds another run ({'; '.join(differences)}); "
+            "give the same command again, or choose another folder with --run-dir"
+        )
+    return replace(spec, settings=first.settings, run_id=first.run_id)
+
+
 class _Engine:
     """One run: its state, its queue, its tasks."""
 
     def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
-        self._spec, self._folder = spec, folder
+        self._folder = folder
         self._past = read_journal(folder.journal)
+        self._spec = _continued(spec, self._past[0]) if self._past else spec
         self._state = machine.initial()
         self._queue: asyncio.Queue[ev.Event] = asyncio.Queue()
         self._narration = Narration(spec.verbosity)
         self._exit_code: int | None = None
         self._status_at = 0.0
+        self._status_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
@@ -68,7 +110,7 @@ class _Engine:
         self._world = World(
             self._spec,
             self._folder,
-            self._run_id(),
+            self._spec.run_id,
             lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event),
             self._start,
             self._narration.say,
@@ -90,10 +132,6 @@ class _Engine:
         assert self._exit_code is not None
         return self._exit_code
 
-    def _run_id(self) -> str:
-        first = self._past[0] if self._past else None
-        return first.run_id if isinstance(first, ev.RunStarted) else self._spec.run_id
-
     def _begin(self) -> None:
         if self._past:
             self._return()
@@ -108,6 +146,7 @@ class _Engine:
             spares=self._spec.spares,
             deadline=self._spec.deadline,
             settings=self._spec.settings,
+            command=self._spec.command,
         )
 
     def _return(self) -> None:
@@ -186,7 +225,7 @@ class _Engine:
     async def _finish(self, action: act.Finish) -> None:
         events = read_journal(self._folder.journal)
         await replace_json(self._folder.summary, summary_of(events, action))
-        await replace_json(self._folder.status, status_of(self._state, clock.now()))
+        await self._write_status()
         self._narration.conclude(action.message)
         self._exit_code = action.exit_code
         await self._queue.put(ev.Ticked(at=clock.now()))  # wakes the loop
@@ -195,7 +234,13 @@ class _Engine:
         now = clock.now()
         if now - self._status_at >= _STATUS_EVERY:
             self._status_at = now
-            await replace_json(self._folder.status, status_of(self._state, now))
+            with suppress(OSError):  # others read it; the run does not need it
+                await self._write_status()
+
+    async def _write_status(self) -> None:
+        """One at a time: the last event's is the one that stays."""
+        async with self._status_lock:
+            await replace_json(self._folder.status, status_of(self._state, clock.now()))
 
     def _request_stop(self, number: signal.Signals) -> None:
         self._queue.put_nowait(ev.StopRequested(at=clock.now(), signal=int(number)))

@@ -8,6 +8,7 @@ made is "unknown", which is not "fail".
 """
 
 import argparse
+import glob
 import json
 import os
 import shutil
@@ -81,7 +82,16 @@ def reap(run_id: str, attempt: int) -> list[psutil.Process]:
             found[process.pid] = process
             _kill(process)
         psutil.wait_procs(left, timeout=0.2)
+    _remove_slots(run_id, attempt)
     return list(found.values())
+
+
+def _remove_slots(run_id: str, attempt: int) -> None:
+    """A shim that was killed leaves the slot of its rank behind."""
+    for number in range(1, attempt + 1):
+        pattern = f"supervise-{os.getuid()}-{glob.escape(run_id)}-{number}-*"
+        for path in Path("/dev/shm").glob(pattern):
+            path.unlink(missing_ok=True)
 
 
 def leftovers_of(run_id: str, attempt: int) -> Iterator[psutil.Process]:

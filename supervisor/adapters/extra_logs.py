@@ -18,12 +18,20 @@ class ExtraLogs:
 
     def __init__(self, pattern: str | None) -> None:
         self._pattern = pattern
-        self._offsets = {path: _size(path) for path in self._paths()}
+        self._offsets: dict[str, int] = {}
+        self._begun = False
         self._next = 0.0
 
     def read(self) -> list[bytes]:
-        """What has been added to the files since the last look, at most a block of each."""
+        """What was added to the files since the last look, at most a block of each.
+
+        The first look only notes how long the files are: a pattern may cover a whole file system.
+        """
         if self._pattern is None or time.monotonic() < self._next:
+            return []
+        if not self._begun:
+            self._begun = True
+            self._offsets = {path: _size(path) for path in self._paths()}
             return []
         self._next = time.monotonic() + _EVERY_SECONDS
         added = (self._added(path) for path in self._paths())
@@ -39,9 +47,12 @@ class ExtraLogs:
             offset = 0
         if size == offset:
             return b""
-        with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read(BLOCK)
+        try:
+            with open(path, "rb") as file:
+                file.seek(offset)
+                data = file.read(BLOCK)
+        except OSError:  # removed since, or not ours to read
+            return b""
         whole = data[: data.rfind(b"\n") + 1] or (data if len(data) == BLOCK else b"")
         self._offsets[path] = offset + len(whole)
         return whole

@@ -56,7 +56,7 @@ def read_journal(path: Path) -> list[Event]:
 def _parse(path: Path, number: int, line: bytes) -> Event:
     try:
         return record.event_from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError, UsageError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
         raise PlatformError(f"{path}:{number}: damaged journal line ({error})") from error
 
 

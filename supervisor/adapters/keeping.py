@@ -54,6 +54,7 @@ def write_launch(folder: AttemptFolder, plan: Plan) -> None:
 def start_keeper(folder: AttemptFolder, run_id: str) -> "subprocess.Popen[bytes]":
     """Start a keeper on an attempt folder that holds a launch."""
     environment = dict(os.environ, **{wire.ROLE: "keeper", wire.RUN_ID: run_id})
+    environment.pop(wire.RESUME_FROM, None)  # one that was inherited is another run's
     argv = [sys.executable, "-S", "-I", supervisor.keeper.__file__, str(folder.path)]
     with open(folder.path / "keeper.log", "ab") as log:
         try:

@@ -115,7 +115,7 @@ class Pulse:
 
     def _started(self, rank: int, words: dict[str, object], at: float) -> list[Event]:
         state = self._ranks[rank]
-        state.started, state.beat_at, state.phase = True, at, wire.RankPhase.INIT
+        state.started, state.beat_at = True, at
         return []
 
     def _beaten(self, rank: int, words: dict[str, object], at: float) -> list[Event]:

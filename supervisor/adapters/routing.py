@@ -103,14 +103,16 @@ class Router:
         self._pulse.output_at = at
         pieces: list[Piece] = []
         for offset, data in _joined(frames):
-            self._logs.write(rank, offset, data)
-            pieces += self._rank_lines(rank, self._lines.add(rank, data), at)
+            is_new = bool(self._logs.write(rank, offset, data))
+            pieces += self._rank_lines(rank, self._lines.add(rank, data), at, show=is_new)
         return pieces
 
-    def _rank_lines(self, rank: int, lines: bytes, at: float) -> list[Piece]:
+    def _rank_lines(self, rank: int, lines: bytes, at: float, *, show: bool = True) -> list[Piece]:
+        """Lines that a supervisor before us has shown are matched again, and not shown again."""
         if not lines:
             return []
-        self._console.show(rank, lines)
+        if show:
+            self._console.show(rank, lines)
         if self._pulse.wants_step_lines(rank) and (step := latest_step(lines)) is not None:
             self._pulse.step_line(rank, step, at)
         return [

@@ -7,6 +7,7 @@ RUN_DIR/  journal.jsonl  status.json  lock  summary.json  retired.txt
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,12 +101,26 @@ def open_run_folder(path: Path) -> RunFolder:
     return folder
 
 
+def _lock(descriptor: int) -> None:
+    """Keepers look whether the lock is held by taking it for microseconds: try for a moment."""
+    deadline = time.monotonic() + 0.5
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
 @contextmanager
 def locked(folder: RunFolder) -> Iterator[None]:
     """Hold the run's lock; the kernel lets go of it when the process dies, however it dies."""
     descriptor = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield

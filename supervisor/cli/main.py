@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TextIO
 
 from supervisor.cli import parser
 from supervisor.errors import ExitCode, SupervisorError
@@ -9,13 +10,33 @@ from supervisor.errors import ExitCode, SupervisorError
 
 def main(argv: list[str] | None = None) -> int:
     """Do what the command line says and answer with the exit code."""
+    _open_closed_streams()
     try:
-        code = _answer(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-        return code
+        return _answer(list(sys.argv[1:] if argv is None else argv))
     except BrokenPipeError:  # the reader left: `supervise --help | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
+
+
+def _flush(stream: TextIO) -> None:
+    """What a full disk or a reader that left does not take must not become Python's exit code."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_closed_streams() -> None:
+    """`supervise >&-`: whatever is opened next would become the console."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _answer(words: list[str]) -> int:
@@ -24,6 +45,11 @@ def _answer(words: list[str]) -> int:
     except SupervisorError as error:
         print(f"supervise: error: {error}", file=sys.stderr)
         return int(error.exit_code)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a working directory that is gone, a name no file can have
+        print(f"supervise: error: {error}", file=sys.stderr)
+        return int(ExitCode.PLATFORM)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
     except SystemExit as leave:  # argparse's own, after --help and --version

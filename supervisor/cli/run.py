@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,4 +187,5 @@ def _counted(number: int, what: str) -> str:
 
 
 def _say(line: str) -> None:
-    print(f"supervise: {line}", file=sys.stderr)
+    with suppress(OSError):  # the terminal is gone; the run is not
+        print(f"supervise: {line}", file=sys.stderr, flush=True)

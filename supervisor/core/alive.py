@@ -24,6 +24,7 @@ from supervisor.errors import ExitCode
 
 HURRIED_GRACE = 0.5  # after a second request to stop
 DOOMED_GRACE = 10.0  # an attempt that lost a part of itself can save nothing together
+CLEARING = 5.0  # seconds from SIGKILL until nothing is left of an attempt
 LOOK_AGAIN = 3.0  # silence_timeouts between two looks at the same silent host
 
 
@@ -56,6 +57,8 @@ def running(state: State, now: float) -> Move | None:
         return _end_for_silence(state, now)
     if state.evidence.fault_at is not None and now >= settled_at(state):
         return _end_for_fault(state, now)
+    if (ends_at := last_moment(state)) is not None and now >= ends_at:
+        return _end_for_walltime(state, now)
     why = progress.hang(state.watch, state.pace, state.settings)
     if why is not None:
         return _dump(state, now, why)
@@ -142,6 +145,23 @@ def _end_for_fault(state: State, now: float) -> Move:
     text = f"attempt {state.attempt} cannot go on: {why}; ending it"
     said = (orders.announce(state, text),)
     return orders.end(state, now, None, why, _doomed_grace(state), said)
+
+
+def last_moment(state: State) -> float | None:
+    """When an attempt must be told to end so that it, and what it leaves, is gone by the deadline.
+
+    Of a short allocation a tenth must do.
+    """
+    if state.deadline is None:
+        return None
+    whole = state.deadline - (state.started_at or 0.0)
+    return state.deadline - min(state.settings.grace + CLEARING, whole / 10)
+
+
+def _end_for_walltime(state: State, now: float) -> Move:
+    left = max(0.0, (state.deadline or now) - now)
+    why = f"{left:.0f} s are left before the deadline"
+    return orders.end(state, now, Cause.WALLTIME, why, min(state.settings.grace, left))
 
 
 def _doomed_grace(state: State) -> float:

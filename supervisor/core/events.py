@@ -21,6 +21,7 @@ class RunStarted:
     spares: tuple[str, ...]
     deadline: float | None
     settings: Settings
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,8 @@ def next_wake(state: State) -> float | None:
             return state.wake_at
         case Phase.RUNNING if state.evidence.fault_at is not None:
             return alive.settled_at(state)
+        case Phase.RUNNING:
+            return alive.last_moment(state)
         case _:
             return None
 

@@ -97,6 +97,9 @@ def _scheduler(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     word = next((hit for hit in proofs if hit.cause in (Cause.WALLTIME, Cause.PREEMPTED)), None)
     if word is not None:
         return _because(word, Confidence.PROVEN)
+    if evidence.end_cause is Cause.WALLTIME:
+        why = f"ended in time for the deadline: {evidence.end_why}"
+        return Verdict(cause=Cause.WALLTIME, why=why, confidence=Confidence.PROVEN)
     if evidence.past_deadline:
         why = "the attempt ended when the deadline had passed"
         return Verdict(cause=Cause.WALLTIME, why=why, confidence=Confidence.LIKELY)

@@ -10,6 +10,7 @@ def test_only_what_the_attempt_adds_is_read_in_whole_lines(tmp_path: Path) -> No
     old = tmp_path / "old.log"
     old.write_bytes(b"yesterday\n")
     logs = ExtraLogs(str(tmp_path / "*.log"))
+    logs.read()
     with old.open("ab") as file:
         file.write(b"today\nhalf")
     (tmp_path / "new.log").write_bytes(b"new\n")
