@@ -3,19 +3,23 @@
 import asyncio
 import os
 import signal
+from typing import Protocol
 
 from supervisor.adapters import keeping
-from supervisor.adapters.output import OutputFollower
 
 _AFTER_KILL = 20.0  # a launcher in uninterruptible sleep is left to the sweep
+
+
+class Follower(Protocol):
+    """What follows its output."""
+
+    def abandon(self) -> None: ...
 
 
 class RunningAttempt:
     """Holds what must be let go of when the attempt is over."""
 
-    def __init__(
-        self, kept: keeping.Kept | None, keeper: int | None, follower: OutputFollower
-    ) -> None:
+    def __init__(self, kept: keeping.Kept | None, keeper: int | None, follower: Follower) -> None:
         self._kept, self._keeper, self._follower = kept, keeper, follower
 
     async def end(self, grace: float) -> None:

@@ -17,8 +17,10 @@ import supervisor.keeper
 from supervisor import wire
 from supervisor.adapters.launchers import Plan
 from supervisor.adapters.run_folder import AttemptFolder
+from supervisor.core.settings import Settings
 from supervisor.errors import PlatformError
 
+_BEAT_SECONDS = 3.0  # mean time between a shim's heartbeats; several fit into the silence limit
 _START_LIMIT = 30.0  # a keeper takes 10 ms; a stalled shared file system may take longer
 
 
@@ -39,6 +41,11 @@ class Ending:
     exit_code: int | None
     signal: int | None
     error: str
+
+
+def beat_seconds(settings: Settings) -> float:
+    """How often shims beat."""
+    return min(_BEAT_SECONDS, settings.silence_timeout / 4)
 
 
 def write_launch(folder: AttemptFolder, plan: Plan) -> None:

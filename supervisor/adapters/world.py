@@ -4,28 +4,23 @@ import asyncio
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from supervisor import probe
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.attempt import RunningAttempt
 from supervisor.adapters.checkpoints import choose_checkpoint
-from supervisor.adapters.console import Console
-from supervisor.adapters.database import Database
 from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
-from supervisor.adapters.output import Followed, OutputFollower
 from supervisor.adapters.probing import ProbeOrder, probe_hosts
 from supervisor.adapters.run_folder import AttemptFolder, RunFolder
 from supervisor.adapters.run_spec import RunSpec
-from supervisor.adapters.sightings import Sightings
 from supervisor.adapters.spool import clear_spool
 from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.errors import PlatformError
 from supervisor.virtual_host import start_virtual_hosts, stop_virtual_hosts
-from supervisor.wire import canonical_host
 
-_BEAT_SECONDS = 3.0
+if TYPE_CHECKING:  # takes longer to import than a launcher to start: see there
+    from supervisor.adapters.following import Following
 
 
 class World:
@@ -43,8 +38,11 @@ class World:
         self._spec, self._folder, self._run_id = spec, folder, run_id
         self._post, self._start_task = post, start
         self._spelled = spec.spelled()
-        self._database = Database(spec.signature_folders, warn)
+        self._warn = warn
         self._attempt: RunningAttempt | None = None
+        self._following: Following | None = None
+        if spec.signature_folders:  # a mistake in them is told before anything starts
+            self._followers()
 
     async def choose_checkpoint(self, action: act.ChooseCheckpoint) -> ev.Event:
         """Find what the attempt resumes from."""
@@ -76,28 +74,20 @@ class World:
         return ev.AttemptLaunched(at=clock.now(), attempt=action.attempt)
 
     def follow(self, attempt: int, hosts: Sequence[str]) -> None:
-        """Follow a launched attempt to its end, from wherever the last follower stopped."""
+        """Follow a launched attempt to its end."""
         folder = self._folder.attempt(attempt)
-        folder.create()
         kept = keeping.find_kept(folder)
         keeper = keeping.watch_keeper(kept) if kept else None
-        settings = self._spec.settings
-        rank_hosts = [host for host in hosts for _ in range(settings.ranks_per_host)]
-        shortest = min(settings.idle_timeout, settings.startup_timeout, settings.silence_timeout)
-        followed = Followed(
-            attempt=attempt,
-            folder=folder,
-            rank_hosts=rank_hosts,
-            beat_seconds=self._beat_seconds(),
-            digest_seconds=min(5.0, max(0.1, shortest / 10)),
-            rank_logs=self._spec.rank_logs,
-            keeper=keeper,
-        )
-        console = Console(self._spec.console, [f"{r} {h}" for r, h in enumerate(rank_hosts)])
-        sightings = Sightings(attempt, self._database.matcher, self._resolve)
-        follower = OutputFollower(followed, console, sightings, self._post)
+        follower = self._followers().follower(attempt, folder, hosts, keeper)
         self._attempt = RunningAttempt(kept, keeper, follower)
         self._start_task(asyncio.to_thread(follower.run))
+
+    def _followers(self) -> "Following":
+        if self._following is None:
+            from supervisor.adapters.following import Following
+
+            self._following = Following(self._spec, self._post, self._warn)
+        return self._following
 
     async def end_attempt(self, action: act.EndAttempt) -> None:
         """End it; its follower posts AttemptEnded."""
@@ -146,6 +136,8 @@ class World:
             await asyncio.to_thread(stop_virtual_hosts, self._folder.path)
         elif not self._spec.this_machine:
             await self._probe(self._order(action.attempt, reap=True), action.hosts, count)
+        from supervisor import probe  # psutil
+
         here = await asyncio.to_thread(probe.reap, self._run_id, action.attempt)
         return ev.SweepFinished(
             at=clock.now(), attempt=action.attempt, leftovers=leftovers + len(here)
@@ -186,7 +178,7 @@ class World:
             resume_from=resume_from if self._spec.checkpoint_dir else None,
             virtual=self._spec.virtual,
             shim=self._spec.shim,
-            beat_seconds=self._beat_seconds(),
+            beat_seconds=keeping.beat_seconds(self._spec.settings),
             master_port=_master_port(self._run_id, attempt),
         )
 
@@ -206,13 +198,6 @@ class World:
             return plan_on_host(self._spec.launcher, self._spelled.get(host, host), argv, request)
 
         await probe_hosts(order, hosts, argv_on, answered)
-
-    def _beat_seconds(self) -> float:
-        return min(_BEAT_SECONDS, self._spec.settings.silence_timeout / 4)
-
-    def _resolve(self, name: str) -> str | None:
-        canonical = canonical_host(name)
-        return canonical if canonical in self._spelled else None
 
 
 def _master_port(run_id: str, attempt: int) -> int:

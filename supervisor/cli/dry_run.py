@@ -6,11 +6,10 @@ What is known only when an attempt begins stays open: no resume point, and port 
 import json
 import shlex
 
+from supervisor.adapters.keeping import beat_seconds
 from supervisor.adapters.launchers import LaunchRequest, Plan, plan
 from supervisor.adapters.run_folder import RunFolder
 from supervisor.adapters.run_spec import RunSpec
-
-_BEAT_SECONDS = 3.0  # as the engine tells the shims; a test compares
 
 
 def show(spec: RunSpec, as_json: bool) -> None:
@@ -31,7 +30,7 @@ def _first_request(spec: RunSpec) -> LaunchRequest:
         resume_from="" if spec.checkpoint_dir else None,
         virtual=spec.virtual,
         shim=spec.shim,
-        beat_seconds=_BEAT_SECONDS,
+        beat_seconds=beat_seconds(spec.settings),
         master_port=0,
     )
 
