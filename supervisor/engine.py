@@ -153,7 +153,7 @@ class _Engine:
         """Take over from a supervisor that died: replay, look at the world, go on."""
         for event in self._past:
             self._state, _ = machine.step(self._state, event)
-        if self._state.phase is machine.Phase.FINISHED:
+        if self._state.phase is machine.Phase.FINISHED and self._folder.summary.exists():
             raise UsageError(
                 f"the run in {self._folder.path} has ended; choose another folder with --run-dir"
             )
@@ -167,7 +167,7 @@ class _Engine:
     async def _loop(self) -> None:
         while self._exit_code is None:
             self._apply(await self._next_event())
-            await self._refresh_status()
+            self._refresh_status()
 
     async def _next_event(self) -> ev.Event:
         wake = machine.next_wake(self._state)
@@ -230,12 +230,16 @@ class _Engine:
         self._exit_code = action.exit_code
         await self._queue.put(ev.Ticked(at=clock.now()))  # wakes the loop
 
-    async def _refresh_status(self) -> None:
+    def _refresh_status(self) -> None:
+        """A file system that stalls must not stall decisions: one write at a time, beside them."""
         now = clock.now()
-        if now - self._status_at >= _STATUS_EVERY:
+        if now - self._status_at >= _STATUS_EVERY and not self._status_lock.locked():
             self._status_at = now
-            with suppress(OSError):  # others read it; the run does not need it
-                await self._write_status()
+            self._start(self._try_to_write_status())
+
+    async def _try_to_write_status(self) -> None:
+        with suppress(OSError):  # others read it; the run does not need it
+            await self._write_status()
 
     async def _write_status(self) -> None:
         """One at a time: the last event's is the one that stays."""

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,10 +124,11 @@ def ask_for_stacks(run_id: str) -> None:
 def _ask_for_stacks(process: psutil.Process, slot: str) -> None:
     try:
         state = wire.read(wire.open_slot(slot, writable=False))
-    except OSError:
+    except (OSError, ValueError):  # gone, or cut short by a rank that is being killed
         return
     if state is not None and state.flags & wire.SLOT_FLAG_STACKS and state.pid == process.pid:
-        process.send_signal(signal.SIGUSR1)
+        with suppress(psutil.Error):
+            process.send_signal(signal.SIGUSR1)
 
 
 def _is_here(environment: dict[str, str]) -> bool:

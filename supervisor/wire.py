@@ -15,13 +15,15 @@ plain text does not grow. CRC is the CRC-32 of everything between mark and CRC, 
 without the header in it, two headers cut at once can make a third that fits. A frame is at most
 MAX_FRAME bytes: writes up to PIPE_BUF are atomic, so ranks may share one pipe.
 
-Launchers tear lines where their read buffers end (MPICH 6 of 8,000) and put other bytes between the
-halves: another rank's frames or halves, or words of their own. The Decoder keeps the first half and
-looks, at each line that belongs to no frame, whether it ends one that is waiting: LENGTH says where
-the rest must begin, the CRC whether it is the rest. Any number of frames may wait, each cut once
-anywhere, in its header too; of frames cut twice those are mended whose pieces lie whole between
-marks and newlines. A frame that never gets its rest comes back as an OUTPUT frame with what there
-is of it (a rank's words must never pass for the launcher's), or as text when it is no output.
+Launchers tear lines where their read buffers end (MPICH 6 of 8,000) and put other bytes between
+the halves: another rank's frames or halves, or words of their own. The Decoder keeps the first
+half and looks, at each line that belongs to no frame, whether it ends one that is waiting: LENGTH
+says where the rest must begin, the CRC whether it is the rest. Any number of frames may wait, each
+cut once anywhere, in its header too; of frames cut twice those are mended whose pieces lie whole
+between marks and newlines. Where text was put right into a cut and the bytes on both sides of it
+are alike, a byte may be given to the wrong frame. A frame that never gets its rest comes back as
+an OUTPUT frame with what there is of it (a rank's words must never pass for the launcher's), or as
+text when it is no output.
 
 The slot. 64 bytes of node-local shared memory per rank: the agent stores step and phase there and
 reads requests. The store is one copy of packed bytes and not struct's pack_into, which zeroes the

@@ -1,7 +1,7 @@
-"""Log files that the command writes by itself (--rank-logs GLOB): followed for hits and steps.
+"""Log files that the command writes by itself (--rank-logs GLOB): followed for hits.
 
-Polled, since a network file system reports no remote writes. A file that was there before the
-attempt is read from where it ended then; whose rank a file is cannot be known.
+Polled, since a network file system reports no remote writes. A file that was there when
+following begins is read from where it ends then; whose rank a file is cannot be known.
 """
 
 import glob

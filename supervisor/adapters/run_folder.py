@@ -90,9 +90,9 @@ def open_run_folder(path: Path) -> RunFolder:
     folder = RunFolder(path=path.absolute())
     try:
         folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        probe = folder.path / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        trial = folder.path / f".writable.{os.getpid()}"
+        trial.touch()
+        trial.unlink()
     except OSError as error:
         raise PlatformError(
             f"cannot write the run folder {folder.path}: {error.strerror}; "

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from supervisor.adapters.hits import Found, make_hit
 from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
-from supervisor.core.signature import Hit, Source
+from supervisor.core.signature import Hit, Role, Source
 
 _MOST_ALIKE = 3  # hits of one signature about one host: more of the same add nothing
-_MOST_IN_ALL = 2000  # an attempt; a storm cannot fill the journal
+_MOST_IN_ALL = 2000  # kinds of hits an attempt and role: a storm cannot fill the journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Sightings:
         self, attempt: int, matcher: Callable[[], Matcher], resolve: Callable[[str], str | None]
     ) -> None:
         self._attempt, self._matcher, self._resolve = attempt, matcher, resolve
-        self._seen: Counter[tuple[object, ...]] = Counter()
+        self._seen: dict[Role, Counter[tuple[object, ...]]] = {role: Counter() for role in Role}
 
     def look(self, pieces: Sequence[Piece], at: float) -> list[HitSeen]:
         """The hits in these lines, repeats left out."""
@@ -61,9 +61,13 @@ class Sightings:
         )
 
     def _is_news(self, hit: Hit) -> bool:
+        """A storm of consequences must never crowd out what decides: each role has its own room."""
         key = (hit.signature, hit.host, hit.named)
-        self._seen[key] += 1
-        return self._seen[key] <= _MOST_ALIKE and len(self._seen) <= _MOST_IN_ALL
+        seen = self._seen[hit.role]
+        if key not in seen and len(seen) >= _MOST_IN_ALL:
+            return False
+        seen[key] += 1
+        return seen[key] <= _MOST_ALIKE
 
 
 def _starts(pieces: Sequence[Piece]) -> list[int]:

@@ -6,9 +6,10 @@ import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.attempt import RunningAttempt
-from supervisor.adapters.checkpoints import choose_checkpoint
+from supervisor.adapters.checkpoints import choose_checkpoint, clear_unfinished
 from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
 from supervisor.adapters.probing import ProbeOrder, probe_hosts
 from supervisor.adapters.run_folder import AttemptFolder, RunFolder
@@ -48,6 +49,8 @@ class World:
         """Find what the attempt resumes from."""
         if self._spec.checkpoint_dir is None:
             return ev.CheckpointChosen(at=clock.now(), attempt=action.attempt, step=None, path="")
+        if action.attempt > 1:  # all hosts have been reaped: nobody is writing there
+            await asyncio.to_thread(clear_unfinished, self._spec.checkpoint_dir)
         chosen = await asyncio.to_thread(choose_checkpoint, self._spec.checkpoint_dir)
         return ev.CheckpointChosen(
             at=clock.now(),
@@ -150,7 +153,7 @@ class World:
     async def _start(self, action: act.Launch, folder: AttemptFolder) -> None:
         if self._spec.virtual:
             hosts = (*self._spec.active, *self._spec.spares)
-            environment = {"SUPERVISE_RUN_ID": self._run_id}
+            environment = {wire.RUN_ID: self._run_id}
             await asyncio.to_thread(start_virtual_hosts, self._folder.path, hosts, environment)
         launch = self.plan(action.attempt, action.hosts, action.resume_from)
         check_plan(launch, action.retired)

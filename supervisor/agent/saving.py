@@ -60,6 +60,8 @@ class Save:
         if _is_good(self._final):
             _log.warning("%s is complete already and is kept as it is", self._final)
             return [None] * len(plans)
+        if self._final.exists() and not layout.is_ours(self._final):
+            raise CheckpointError(f"{self._final} is no checkpoint of ours: move it out of the way")
         self._final.parent.mkdir(parents=True, exist_ok=True)
         remove_folder(self._unfinished)
         self._unfinished.mkdir()

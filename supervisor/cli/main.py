@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from typing import TextIO
 
 from supervisor.cli import parser
@@ -50,6 +51,9 @@ def _answer(words: list[str]) -> int:
     except OSError as error:  # a working directory that is gone, a name no file can have
         print(f"supervise: error: {error}", file=sys.stderr)
         return int(ExitCode.PLATFORM)
+    except Exception:  # noqa: BLE001  # the one top: a bug must not pass for the command's code
+        traceback.print_exc()
+        return int(ExitCode.BUG)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
     except SystemExit as leave:  # argparse's own, after --help and --version

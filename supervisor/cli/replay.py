@@ -74,7 +74,7 @@ def _parsed(path: Path, number: int, line: bytes) -> _Step:
             raise UsageError("it is no object")
         actions = tuple(record.action_from_json(action) for action in entry.get("actions", ()))
         return record.event_from_json(entry), actions
-    except (ValueError, AttributeError, UsageError) as error:
+    except (ValueError, TypeError, AttributeError, UsageError) as error:
         raise UsageError(f"{path}, line {number}: damaged: {error}") from error
 
 

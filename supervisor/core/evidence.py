@@ -57,8 +57,8 @@ def with_failure(evidence: Evidence, event: RankFailed) -> Evidence:
 
 
 def with_hit(evidence: Evidence, event: HitSeen) -> Evidence:
-    """Remember a hit; cascade and notice are kept apart so that they can never crowd out what
-    decides.
+    """Remember a hit. Each weight has its own room: neither the consequences nor a storm of votes
+    can crowd out a proof.
     """
     if event.hit.role in (Role.PROOF, Role.VOTE):
         return replace(evidence, hits=_append(evidence.hits, event, MAX_HITS))
@@ -157,6 +157,7 @@ def recent(evidence: Evidence) -> Evidence:
 
 
 def _append(kept: tuple[HitSeen, ...], event: HitSeen, limit: int) -> tuple[HitSeen, ...]:
-    if len(kept) >= limit or event.hit in {old.hit for old in kept}:
+    alike = sum(old.hit.role is event.hit.role for old in kept)
+    if alike >= limit or event.hit in {old.hit for old in kept}:
         return kept
     return (*kept, event)

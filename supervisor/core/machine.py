@@ -17,6 +17,7 @@ from dataclasses import replace
 from supervisor.core import alive, orders
 from supervisor.core.actions import Action, DumpStacks
 from supervisor.core.events import Event
+from supervisor.core.hosts import Ledger
 from supervisor.core.moves import BY_PHASE
 from supervisor.core.observing import observe
 from supervisor.core.orders import Actions
@@ -64,7 +65,8 @@ def next_wake(state: State) -> float | None:
 
 def outstanding(state: State) -> Actions:
     """What a supervisor that took over performs again: the actions whose answers have not come."""
-    return OUTSTANDING.get(state.phase, _nothing)(state)
+    retired = orders.retirements(Ledger(), state.ledger)
+    return (*retired, *OUTSTANDING.get(state.phase, _nothing)(state))
 
 
 def _nothing(state: State) -> Actions:

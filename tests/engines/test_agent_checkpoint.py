@@ -263,3 +263,15 @@ def test_blocks_are_found_by_structure(tmp_path: Path) -> None:
     plain = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
 
     assert ([Block] * 3, []) == ([type(one) for one in find_blocks(gpt)], find_blocks(plain))
+
+
+def test_a_foreign_folder_of_the_name_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """Somebody else's step-00000005 must not become .bad."""
+    foreign = tmp_path / "step-00000005"
+    foreign.mkdir()
+    (foreign / "model.pt").write_bytes(b"theirs")
+
+    with pytest.raises(agent.CheckpointError, match="no checkpoint of ours"):
+        save(tmp_path, 5)
+
+    assert (foreign / "model.pt").read_bytes() == b"theirs"

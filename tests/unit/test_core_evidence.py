@@ -150,3 +150,11 @@ def test_without_reports_the_launchers_word_must_do_unless_it_contradicts_itself
     assert succeeded(with_hit(mute, seen(Cause.USER_OOM)))
     assert not succeeded(with_hit(mute, lost))
     assert not succeeded(replace(mute, ended=replace(ENDED, reports=False, exit_code=1)))
+
+
+def test_votes_never_crowd_out_a_proof() -> None:
+    """Ten thousand hosts complain of their peers before one kernel speaks for itself."""
+    votes = [seen(Cause.NETWORK, Role.VOTE, line_number=number) for number in range(MAX_HITS + 9)]
+    proof = seen(Cause.NODE_HARDWARE, Role.PROOF)
+
+    assert gathered(*votes, proof).hits[-1] == proof
