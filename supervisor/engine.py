@@ -71,7 +71,7 @@ def _continued(spec: RunSpec, first: ev.Event) -> RunSpec:
     differences = [
         f"{what}: {before} then, {now} now"
         for what, before, now in (
-            ("command", shlex.join(first.command), shlex.join(spec.command)),
+            ("command", shlex.join(first.command) or "unknown", shlex.join(spec.command)),
             (
                 "hosts",
                 " ".join((*first.active, *first.spares)),
@@ -155,7 +155,8 @@ class _Engine:
             self._state, _ = machine.step(self._state, event)
         if self._state.phase is machine.Phase.FINISHED and self._folder.summary.exists():
             raise UsageError(
-                f"the run in {self._folder.path} has ended; choose another folder with --run-dir"
+                f"the run in {self._folder.path} has ended; to go on from its checkpoints, keep "
+                "--checkpoint-dir and choose another folder with --run-dir"
             )
         self._narration.say(f"taking over the run in {self._folder.path}")
         self._apply(ev.SupervisorReturned(at=clock.now()))

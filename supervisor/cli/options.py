@@ -53,7 +53,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--virtual-hosts", "simulate N hosts on this machine", type=whole(1), metavar="N"),
         _option(
             "--launcher",
-            "auto, local or mpich (default: auto, by asking the mpiexec on PATH)",
+            "auto, local or mpich (default: auto, by asking the mpiexec on PATH or beside us)",
             default="auto",
             metavar="NAME",
         ),

@@ -164,7 +164,10 @@ def _refuse_missing_command(
     """Known only where the ranks run here; another host's PATH is another matter."""
     here = allocation.virtual or allocation.this_machine
     if here and shutil.which(command[0], path=environ.get("PATH")) is None:
-        raise UsageError(f"{command[0]!r} is no program: not on PATH, missing, or not executable")
+        hint = f"; did you mean `-- python {command[0]}`?" if command[0].endswith(".py") else ""
+        raise UsageError(
+            f"{command[0]!r} is no program: not on PATH, missing, or not executable{hint}"
+        )
 
 
 def _introduce(allocation: Allocation, parts: Split) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from supervisor.adapters import clock
 from supervisor.cli.parser import parse_with
 from supervisor.errors import UsageError
+from supervisor.linux import is_locked
 
 SHOWN_HOSTS = 8  # of each kind; a run of 10,000 hosts must fit on a screen
 
@@ -72,6 +73,7 @@ def _told(status: dict[str, Any], folder: Path) -> str:
     lines = [
         f"run {status.get('run_id')} in {folder}",
         f"{status.get('phase')}, attempt {status.get('attempt')}, step {_or_none(status, 'step')}",
+        *_ending(status, folder),
     ]
     for kind in ("active", "spare", "suspect", "retired"):
         lines.append(f"{kind:8} {_hosts(status['hosts'].get(kind) or [])}")
@@ -82,6 +84,19 @@ def _told(status: dict[str, Any], folder: Path) -> str:
     if isinstance(updated := status.get("updated_at"), int | float):
         lines.append(f"written {_span(clock.now() - updated)} ago")
     return "\n".join(lines)
+
+
+def _ending(status: dict[str, Any], folder: Path) -> list[str]:
+    """How it ended, or that nobody is left to end it."""
+    if status.get("phase") == "finished":
+        try:
+            summary = json.loads((folder / "summary.json").read_text())
+        except (OSError, ValueError):
+            return []
+        return [f"{summary['outcome']}, exit code {summary['exit_code']}: {summary['message']}"]
+    if is_locked(str(folder / "lock")):
+        return []
+    return ["no supervisor holds this run: give the same command again to go on with it"]
 
 
 def _or_none(status: dict[str, Any], key: str) -> str:

@@ -351,7 +351,8 @@ def _else(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     if failure is not None:
         hosts = () if _explained(failure, evidence) else known((failure.host,), ledger)
         said = tuple(quote(hit) for hit in facts.application_hits(evidence)[:1])
-        why = f"{_died(failure)} and nothing says why" if not said else f"{said[0]}, once"
+        seen = f"{said[0]}: seen on one rank only, so it may not come again" if said else ""
+        why = seen or f"{_died(failure)} and nothing says why"
         return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=said)
     if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
         why = "every failure seen is the consequence of another, unseen one"

@@ -27,7 +27,8 @@ def failed(evidence: Evidence, verdict: Verdict) -> str:
 def relaunching(evidence: Evidence, verdict: Verdict, decision: Relaunch, resume: str) -> str:
     """The verdict and the relaunch it leads to."""
     when = f"in {decision.wait:.1f} s" if decision.wait else "now"
-    return f"{failed(evidence, verdict)}; {decision.placed}; relaunching {when} {resume}"
+    said = f"{failed(evidence, verdict)}{last_words(evidence, verdict)}"
+    return f"{said}; {decision.placed}; relaunching {when} {resume}"
 
 
 def resume_point(step: int | None, set_aside: tuple[str, ...]) -> str:

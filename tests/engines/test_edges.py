@@ -94,3 +94,18 @@ def test_no_slot_is_left_in_shared_memory(supervise: Supervise) -> None:
     )
 
     assert [name for name in os.listdir("/dev/shm") if run_id in name] == []
+
+
+def test_status_tells_how_a_run_ended_or_that_nobody_holds_it(supervise: Supervise) -> None:
+    """`finished` alone hides success from failure, and a dead supervisor writes no status."""
+    ended = supervise("--launcher", "local", "--run-dir", "done", "--", "sh", "-c", "exit 0")
+    first = supervise.start("--launcher", "local", "--run-dir", "left", "--", "sleep", "100")
+    while not (first.run_dir / "status.json").exists():
+        assert first.process.poll() is None, first.stderr
+    held = supervise("status", "left").stdout
+    first.kill()
+
+    assert ended.exit_code == 0
+    assert "succeeded, exit code 0" in supervise("status", "done").stdout
+    assert "no supervisor" not in held
+    assert "no supervisor holds this run" in supervise("status", "left").stdout
