@@ -62,6 +62,6 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
         "blame": list(verdict.blame),
         "confidence": verdict.confidence.value,
         "why": verdict.why,
-        "lines": list(verdict.lines),
-        "set_aside": list(verdict.set_aside),
+        "lines": [asdict(quote) for quote in verdict.lines],
+        "set_aside": [asdict(quote) for quote in verdict.set_aside],
     }

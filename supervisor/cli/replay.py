@@ -87,8 +87,8 @@ def _told(
         blame = ", ".join(verdict.blame) or "nobody"
         yield f"{'':12}verdict: {verdict.cause}, {verdict.confidence}, blames {blame}"
         yield f"{'':12}why: {verdict.why}"
-        yield from (f"{'':12}| {line}" for line in verdict.lines)
-        yield from (f"{'':12}set aside: {line}" for line in verdict.set_aside)
+        yield from (f"{'':12}| {quote.text}" for quote in verdict.lines)
+        yield from (f"{'':12}set aside, {q.note}: {q.text}" for q in verdict.set_aside)
     if before.phase is not state.phase:
         yield f"{'':12}{before.phase} -> {state.phase}"
     yield from (f"{'':12}=> {type(action).__name__} {_fields(action)}" for action in actions)

@@ -16,9 +16,10 @@ from supervisor.core.events import LaunchFailed
 from supervisor.core.evidence import first_failure, succeeded
 from supervisor.core.orders import Actions, Move
 from supervisor.core.policy import stops
+from supervisor.core.quotes import told
 from supervisor.core.signature import Cause
 from supervisor.core.state import State
-from supervisor.core.testimony import is_proof, known, quote
+from supervisor.core.testimony import is_proof, known
 from supervisor.core.verdict import judge, probe_words
 from supervisor.errors import ExitCode
 
@@ -173,7 +174,7 @@ def _fault(state: State) -> str:
     proofs = (event.hit for event in state.evidence.hits if is_proof(event.hit))
     hit = next(proofs, None)
     if hit is not None:
-        return quote(hit)
+        return told(hit)
     return f"rank {failure.rank} on {failure.host} failed" if failure else "a fault was seen"
 
 

@@ -81,3 +81,4 @@ class Hit:
     named: tuple[str, ...]  # canonical hosts the line names
     line: str  # printable, at most 300 characters
     line_number: int  # within its source, from 1
+    file: str = ""  # where that is no rank's log nor the launcher's

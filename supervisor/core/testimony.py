@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from supervisor.core.evidence import Evidence, application_hits
 from supervisor.core.hosts import Ledger, spelling
+from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 from supervisor.wire import canonical_host
 
@@ -24,6 +25,7 @@ class Charge:
     host: str
     cause: Cause
     why: str
+    quotes: tuple[Quote, ...] = ()
 
 
 def accused(hit: Hit, ledger: Ledger) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ def charges(hits: Iterable[Hit], ledger: Ledger) -> tuple[Charge, ...]:
     found: dict[str, Charge] = {}
     for hit in filter(is_proof, hits):
         for host in accused(hit, ledger):
-            found.setdefault(host, Charge(host=host, cause=hit.cause, why=quote(hit)))
+            found.setdefault(host, on_word_of(hit, host))
     return tuple(found.values())
 
 
@@ -83,10 +85,11 @@ def agreed(votes: dict[str, dict[str, Hit]], talkative: frozenset[str]) -> tuple
     if len(chosen) != 1:
         return ()
     hit = next(iter(votes[chosen[0]].values()))
-    why = f"{most} hosts agree: {quote(hit)}"
-    return (Charge(host=chosen[0], cause=hit.cause, why=why),)
+    why = f"{most} hosts agree: {told(hit)}"
+    quotes = tuple(quoted(hit) for hit in votes[chosen[0]].values())
+    return (Charge(host=chosen[0], cause=hit.cause, why=why, quotes=quotes),)
 
 
-def quote(hit: Hit) -> str:
-    """A line with where it comes from."""
-    return f"{hit.host or hit.source}: {hit.line}"
+def on_word_of(hit: Hit, host: str) -> Charge:
+    """The charge that a hit makes against a host."""
+    return Charge(host=host, cause=hit.cause, why=told(hit), quotes=(quoted(hit),))

@@ -25,6 +25,7 @@ from supervisor.core import evidence as facts
 from supervisor.core.events import HostProbed, RankFailed
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
+from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Cause, Hit, Role, Source
 from supervisor.core.testimony import (
     Charge,
@@ -34,7 +35,7 @@ from supervisor.core.testimony import (
     complaints,
     is_proof,
     known,
-    quote,
+    on_word_of,
 )
 from supervisor.wire import canonical_host
 
@@ -65,8 +66,8 @@ class Verdict:
     charges: tuple[Charge, ...] = ()
     suspects: tuple[str, ...] = ()  # hosts that get a strike
     final: bool = False  # trying again cannot help, though the cause alone would allow it
-    lines: tuple[str, ...] = ()
-    set_aside: tuple[str, ...] = ()
+    lines: tuple[Quote, ...] = ()
+    set_aside: tuple[Quote, ...] = ()
 
     @property
     def blame(self) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ def judge(evidence: Evidence, ledger: Ledger) -> Verdict:
     evidence = facts.recent(evidence)
     answers = (weigh(evidence, ledger) for weigh in ORDER)
     verdict = next(answer for answer in answers if answer is not None)
-    set_aside = _set_aside(evidence, ledger)[:MAX_LINES]
+    set_aside = _set_aside(evidence)[:MAX_LINES]
     return replace(verdict, attempt=evidence.attempt, set_aside=set_aside)
 
 
@@ -110,8 +111,8 @@ def _owner(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     hits = tuple(event.hit for event in evidence.hits if event.hit.cause in OWNED)
     outside = charges((hit for hit in hits if hit.source is not Source.RANK), ledger)
     inside = charges((hit for hit in hits if hit.source is Source.RANK), ledger)
-    told = _unless_all(outside, ledger) + _unless_most(inside, ledger)
-    found = _once(told + _failed_probes(evidence, ledger))
+    said = _unless_all(outside, ledger) + _unless_most(inside, ledger)
+    found = _once(said + _failed_probes(evidence, ledger))
     if not found:
         return None
     return _charged(found, Confidence.PROVEN)
@@ -220,7 +221,7 @@ def _one_host(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     confidence = Confidence.LIKELY
     quota = "quota" in first.why.lower()  # the text of EDQUOT, in every language binding
     return Verdict(
-        cause=first.cause, why=why, confidence=confidence, final=quota, lines=(first.why,)
+        cause=first.cause, why=why, confidence=confidence, final=quota, lines=_lines(found)
     )
 
 
@@ -234,12 +235,8 @@ def _surroundings(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
         for event in evidence.hits
         if event.hit.cause in PER_HOST and (event.hit in own or is_proof(event.hit))
     )
-    told = tuple(
-        Charge(host=host, cause=hit.cause, why=quote(hit))
-        for hit in hits
-        for host in _place_of(hit, ledger)
-    )
-    return _once(told + _not_found(evidence, ledger))
+    said = tuple(on_word_of(hit, host) for hit in hits for host in _place_of(hit, ledger))
+    return _once(said + _not_found(evidence, ledger))
 
 
 def _place_of(hit: Hit, ledger: Ledger) -> tuple[str, ...]:
@@ -286,8 +283,9 @@ def _suspicion(
         return None
     host, hit = first
     if _struck_before(host, evidence, ledger):
-        why = f"complained of in two attempts: {quote(hit)}"
-        return _charged((Charge(host=host, cause=hit.cause, why=why),), Confidence.LIKELY)
+        why = f"complained of in two attempts: {told(hit)}"
+        charge = Charge(host=host, cause=hit.cause, why=why, quotes=(quoted(hit),))
+        return _charged((charge,), Confidence.LIKELY)
     return replace(_because(hit, Confidence.WEAK), suspects=tuple(votes)[:2])
 
 
@@ -350,10 +348,12 @@ def _else(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     failure = facts.first_failure(evidence)
     if failure is not None:
         hosts = () if _explained(failure, evidence) else known((failure.host,), ledger)
-        said = tuple(quote(hit) for hit in facts.application_hits(evidence)[:1])
-        seen = f"{said[0]}: seen on one rank only, so it may not come again" if said else ""
-        why = seen or f"{_died(failure)} and nothing says why"
-        return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=said)
+        said = facts.application_hits(evidence)[:1]
+        why = f"{_died(failure)} and nothing says why"
+        if said:
+            why = f"{told(said[0])}: seen on one rank only, so it may not come again"
+        lines = tuple(quoted(hit) for hit in said)
+        return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=lines)
     if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
         why = "every failure seen is the consequence of another, unseen one"
         return Verdict(cause=Cause.CASCADE_ONLY, why=why)
@@ -386,14 +386,24 @@ ORDER: tuple[Weigh, ...] = (
 
 
 def _because(hit: Hit, confidence: Confidence) -> Verdict:
-    return Verdict(cause=hit.cause, why=hit.title, confidence=confidence, lines=(quote(hit),))
+    return Verdict(cause=hit.cause, why=hit.title, confidence=confidence, lines=(quoted(hit),))
 
 
 def _charged(found: tuple[Charge, ...], confidence: Confidence) -> Verdict:
-    lines = tuple(charge.why for charge in found[:MAX_LINES])
+    first = found[0]
     return Verdict(
-        cause=found[0].cause, why=lines[0], confidence=confidence, charges=found, lines=lines
+        cause=first.cause,
+        why=first.why,
+        confidence=confidence,
+        charges=found,
+        lines=_lines(found),
     )
+
+
+def _lines(found: tuple[Charge, ...]) -> tuple[Quote, ...]:
+    """What the charges rest on; a probe's word stands in no log."""
+    quotes = (quote for charge in found for quote in charge.quotes or (Quote(text=charge.why),))
+    return tuple(dict.fromkeys(quotes))[:MAX_LINES]
 
 
 def _once(found: tuple[Charge, ...]) -> tuple[Charge, ...]:
@@ -424,14 +434,15 @@ def _left(exit_code: int | None, signal: int | None) -> str:
     return f"signal {signal}" if signal is not None else f"exit code {exit_code}"
 
 
-def _set_aside(evidence: Evidence, ledger: Ledger) -> tuple[str, ...]:
+def _set_aside(evidence: Evidence) -> tuple[Quote, ...]:
     """What looked like evidence and was not used, and why."""
     hearsay = (
-        f"a rank's word convicts nobody else: {quote(event.hit)}"
+        quoted(event.hit, "a rank's word convicts nobody else")
         for event in evidence.hits
         if event.hit.role is Role.PROOF and not is_proof(event.hit)
     )
-    cascade = tuple(e.hit for e in evidence.minor if e.hit.role is Role.CASCADE)
-    consequences = (f"consequence of a peer's end: {quote(hit)}" for hit in cascade)
-    victims = (f"{_died(f)}, torn down" for f in evidence.failures if facts.is_victim(evidence, f))
+    cascade = (event.hit for event in evidence.minor if event.hit.role is Role.CASCADE)
+    consequences = (quoted(hit, "consequence of a peer's end") for hit in cascade)
+    torn_down = (f for f in evidence.failures if facts.is_victim(evidence, f))
+    victims = (Quote(text=_died(failure), note="torn down") for failure in torn_down)
     return (*hearsay, *consequences, *victims)

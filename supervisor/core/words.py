@@ -19,8 +19,8 @@ def failed(evidence: Evidence, verdict: Verdict) -> str:
     whom = f" on {', '.join(verdict.blame[:4])}" if verdict.blame else ""
     more = f" and {len(verdict.blame) - 4} more" if len(verdict.blame) > 4 else ""
     why = verdict.why.removeprefix(f"{verdict.blame[0]}: ") if verdict.blame else verdict.why
-    line = next((line for line in verdict.lines if line not in verdict.why), "")
-    said = f" [{line}]" if line else ""
+    unsaid = next((quote for quote in verdict.lines if quote.text not in verdict.why), None)
+    said = f" [{unsaid.told}]" if unsaid else ""
     return f"attempt {evidence.attempt} failed: {verdict.cause}{whom}{more}: {why}{said}"
 
 
@@ -53,7 +53,7 @@ def last_words(evidence: Evidence, verdict: Verdict) -> str:
     ended = evidence.ended
     if ended is None or verdict.charges:
         return ""
-    quoted = " ".join((verdict.why, *verdict.lines))
+    quoted = " ".join((verdict.why, *(quote.text for quote in verdict.lines)))
     lines = tuple(line.strip() for line in ended.last_words if line.strip())
     if not lines or lines[-1] in quoted:
         return ""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
 from supervisor.core.evidence import Evidence, with_failure, with_hit
 from supervisor.core.hosts import Ledger, Retired, Strike, make_ledger
+from supervisor.core.quotes import Quote
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 from supervisor.core.verdict import Confidence, Verdict, judge
 
@@ -130,7 +131,7 @@ def test_a_ranks_word_on_another_host_convicts_nobody_and_is_set_aside() -> None
     found = verdict(vote("a", "b", role=Role.PROOF), vote("c", "b", role=Role.PROOF))
 
     assert ((), ()) == (found.blame, found.suspects)
-    assert found.set_aside[0].startswith("a rank's word convicts nobody else: a:")
+    assert "a rank's word convicts nobody else" == found.set_aside[0].note
 
 
 def test_a_host_that_does_not_answer_while_others_do_is_lost() -> None:
@@ -349,8 +350,8 @@ def test_only_consequences_blame_nobody() -> None:
 
     assert (Cause.CASCADE_ONLY, ()) == short(torn)
     assert (Cause.CASCADE_ONLY, ()) == short(echo)
-    assert "rank 0 on a died of signal 15, torn down" == torn.set_aside[0]
-    assert echo.set_aside[0].startswith("consequence of a peer's end")
+    assert Quote(text="rank 0 on a died of signal 15", note="torn down") == torn.set_aside[0]
+    assert "consequence of a peer's end" == echo.set_aside[0].note
 
 
 def test_without_any_word_the_verdict_says_how_it_ended() -> None:
