@@ -15,6 +15,7 @@ from supervisor.core.signature import Blames, Hit, Signature, Source
 from supervisor.errors import UsageError
 
 Resolve = Callable[[str], str | None]
+Place = Callable[[int], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,11 @@ class Found:
     captures: dict[str, bytes]
 
 
+def nowhere(rank: int) -> str | None:
+    """The host of a rank that nobody knows."""
+    return None
+
+
 def make_hit(
     found: Found,
     line: bytes,
@@ -37,11 +43,14 @@ def make_hit(
     rank: int | None,
     line_number: int,
     resolve: Resolve,
+    place: Place = nowhere,
+    file: str = "",
 ) -> Hit | None:
     """The hit, or None when this source may not say it.
 
     `resolve` turns a spelled host or address into a canonical host of the allocation, or None.
-    `source` None is a merged log, where only the line's own tags tell who wrote it.
+    `place` tells the host of a rank. `source` None is a merged log, where only the line's own
+    tags tell who wrote it.
     """
     signature = found.signature
     clean = without_escapes(line)
@@ -49,6 +58,8 @@ def make_hit(
     source = source or _likely_source(signature, tags)
     if source not in signature.sources:
         return None
+    if rank is None and host is None:
+        rank = tags.rank
     return Hit(
         signature=signature.id,
         title=signature.title,
@@ -56,11 +67,12 @@ def make_hit(
         role=signature.role,
         blames=signature.blames,
         source=source,
-        host=_reporter(source, host, tags, resolve),
-        rank=tags.rank if rank is None and host is None else rank,
+        host=_reporter(source, host, tags, resolve) or (None if rank is None else place(rank)),
+        rank=rank,
         named=_named(found, resolve) if signature.blames is Blames.NAMED else (),
         line=printable(clean, found.at),
         line_number=line_number,
+        file=file,
     )
 
 

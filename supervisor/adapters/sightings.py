@@ -4,10 +4,10 @@ source again.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from supervisor.adapters.hits import Found, make_hit
+from supervisor.adapters.hits import Found, Place, Resolve, make_hit, nowhere
 from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Hit, Role, Source
@@ -20,33 +20,54 @@ _MOST_IN_ALL = 2000  # kinds of hits an attempt and role: a storm cannot fill th
 class Piece:
     """Whole lines of one source."""
 
-    source: Source
+    source: Source | None  # None: a merged log
     rank: int | None
     host: str | None
     first_line: int
     lines: bytes
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A hit, and where its line stands in its piece."""
+
+    hit: Hit
+    piece: Piece
+    start: int
+    end: int
 
 
 class Sightings:
     """Matches the lines of one attempt."""
 
     def __init__(
-        self, attempt: int, matcher: Callable[[], Matcher], resolve: Callable[[str], str | None]
+        self,
+        attempt: int,
+        matcher: Callable[[], Matcher],
+        resolve: Resolve,
+        place: Place = nowhere,
     ) -> None:
-        self._attempt, self._matcher, self._resolve = attempt, matcher, resolve
+        self._attempt, self._matcher = attempt, matcher
+        self._resolve, self._place = resolve, place
         self._seen: dict[Role, Counter[tuple[object, ...]]] = {role: Counter() for role in Role}
 
     def look(self, pieces: Sequence[Piece], at: float) -> list[HitSeen]:
         """The hits in these lines, repeats left out."""
-        block = b"".join(piece.lines for piece in pieces)
+        return [
+            HitSeen(at=at, attempt=self._attempt, hit=sight.hit) for sight in self.sights(pieces)
+        ]
+
+    def sights(self, pieces: Sequence[Piece]) -> Iterator[Sight]:
+        """The same with their places."""
+        block = b"".join(piece.lines for piece in pieces) if len(pieces) > 1 else pieces[0].lines
         starts = _starts(pieces)
-        hits: list[HitSeen] = []
         for found in self._matcher().match(block):
             index = bisect_right(starts, found.start) - 1
-            hit = self._hit(pieces[index], starts[index], block, found)
+            piece, start = pieces[index], starts[index]
+            hit = self._hit(piece, start, block, found)
             if hit is not None and self._is_news(hit):
-                hits.append(HitSeen(at=at, attempt=self._attempt, hit=hit))
-        return hits
+                yield Sight(hit=hit, piece=piece, start=found.start - start, end=found.end - start)
 
     def _hit(self, piece: Piece, start: int, block: bytes, found: Found) -> Hit | None:
         line_number = piece.first_line + block.count(b"\n", start, found.start)
@@ -58,6 +79,8 @@ class Sightings:
             rank=piece.rank,
             line_number=line_number,
             resolve=self._resolve,
+            place=self._place,
+            file=piece.file,
         )
 
     def _is_news(self, hit: Hit) -> bool:

@@ -71,6 +71,10 @@ def _dispatch(words: list[str]) -> int:
             from supervisor.cli import replay
 
             return replay.main(rest)
+        case ["explain", *rest]:
+            from supervisor.cli import explain
+
+            return explain.main(rest)
         case ["signatures", *rest]:
             from supervisor.cli import signatures
 

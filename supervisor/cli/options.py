@@ -153,6 +153,7 @@ BARE = {*FLAGS, "--help", "-h", "--version"} - VALUED
 SUBCOMMANDS = {
     "status": "where a run stands, from its folder",
     "replay": "why each decision of a run fell, from its journal",
+    "explain": "why a job died, from any log",
     "signatures": "list or test the database of failure signatures",
 }
 
@@ -174,7 +175,8 @@ def build() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:{width}}  {text}" for name, text in SUBCOMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="supervise",
-        usage="supervise [options] -- COMMAND ...\n       supervise {status,replay,signatures} ...",
+        usage="supervise [options] -- COMMAND ...\n"
+        f"       supervise {{{','.join(SUBCOMMANDS)}}} ...",
         description="Run a distributed training and keep it running: notice\n"
         "failures, blame with evidence, retire bad hosts, relaunch\nfrom checkpoints.",
         epilog=_EPILOG.format(subcommands=lines),

@@ -13,6 +13,7 @@ class Quote:
     speaker: str = ""  # the host it comes from, else who wrote it
     place: str = ""  # file and line number: "ranks/00003.log:12"
     signature: str = ""  # id of the entry that hit it
+    meaning: str = ""  # that entry's title
     note: str = ""  # why it was set aside
 
     @property
@@ -25,7 +26,12 @@ def quoted(hit: Hit, note: str = "") -> Quote:
     """The line of a hit."""
     speaker = hit.host or hit.source
     return Quote(
-        text=hit.line, speaker=speaker, place=_place(hit), signature=hit.signature, note=note
+        text=hit.line,
+        speaker=speaker,
+        place=_place(hit),
+        signature=hit.signature,
+        meaning=hit.title,
+        note=note,
     )
 
 

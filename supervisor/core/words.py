@@ -7,6 +7,7 @@ happens next, since at three in the morning nobody looks anything up.
 from supervisor.core.actions import Outcome
 from supervisor.core.evidence import Evidence
 from supervisor.core.policy import Relaunch, Stop
+from supervisor.core.quotes import Quote
 from supervisor.core.signature import Cause
 from supervisor.core.verdict import Verdict
 
@@ -72,3 +73,36 @@ def stopped(attempt: int, outcome: Outcome, signal: int | None) -> str:
         return f"drained: attempt {attempt} was ended and no other was launched"
     by = "on request" if signal is None else f"by {SIGNALS.get(signal, f'signal {signal}')}"
     return f"stopped {by} in attempt {attempt}" if attempt else f"stopped {by} before any attempt"
+
+
+ADVICE = {
+    "retire_and_relaunch": "retire {blame} and relaunch from the newest checkpoint",
+    "relaunch": "relaunch on the same hosts",
+    "stop": "stop: a relaunch cannot help",
+}
+
+
+def explanation(verdict: Verdict, advice: str) -> tuple[str, ...]:
+    """A verdict with its grounds, in lines a tired person understands."""
+    blame = ", ".join(verdict.blame) or "nobody"
+    return (
+        f"cause: {verdict.cause} ({verdict.confidence})",
+        f"blame: {blame}",
+        f"do:    {ADVICE[advice].format(blame=blame)}",
+        f"why:   {verdict.why}",
+        *_listed("decided by:", verdict.lines),
+        *_listed("set aside:", verdict.set_aside),
+    )
+
+
+def _listed(heading: str, quotes: tuple[Quote, ...]) -> tuple[str, ...]:
+    lines = (line for quote in quotes for line in _shown(quote))
+    return (heading, *lines) if quotes else ()
+
+
+def _shown(quote: Quote) -> tuple[str, ...]:
+    """The line and its place, then what it means."""
+    where = f"{quote.place}: " if quote.place else ""
+    named = f"{quote.meaning} [{quote.signature}]" if quote.signature else ""
+    meant = "; ".join(filter(None, (quote.note, named)))
+    return (f"  {where}{quote.text}", *((f"      {meant}",) if meant else ()))

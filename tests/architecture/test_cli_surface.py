@@ -37,7 +37,7 @@ def test_every_option_reaches_the_run() -> None:
 
 
 def test_subcommands_are_these() -> None:
-    assert set(SUBCOMMANDS) == {"status", "replay", "signatures"}
+    assert set(SUBCOMMANDS) == {"status", "explain", "replay", "signatures"}
 
 
 def test_exit_codes_are_these() -> None:

@@ -1,0 +1,79 @@
+"""From log files and what is known around them to a verdict: joins reader and core."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from supervisor.adapters.hits import Place
+from supervisor.adapters.host_names import HostNames
+from supervisor.adapters.log_files import LogFile
+from supervisor.adapters.log_reading import LogReader
+from supervisor.adapters.matcher import Matcher
+from supervisor.adapters.signature_files import load_signatures
+from supervisor.core.hindsight import PastAttempt, explain
+from supervisor.core.verdict import Verdict
+from supervisor.wire import canonical_host
+
+Seen = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The logs of one attempt and what their reader knows of it."""
+
+    logs: tuple[LogFile, ...]
+    folders: tuple[Path, ...]  # of signatures
+    hosts: tuple[str, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int | None = None
+    ranks: int | None = None
+    ranks_per_host: int | None = None
+    elapsed: float | None = None
+    walltime: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The verdict, and the hosts it was chosen from."""
+
+    verdict: Verdict
+    hosts: tuple[str, ...]
+    lines: int
+
+
+def answer(question: Question, seen: Seen, warn: Callable[[str], None]) -> Answer:
+    """Read the logs and judge; `seen` is told how many bytes are read in all."""
+    names = HostNames(question.hosts, question.addresses)
+    matcher = Matcher(load_signatures(question.folders), on_switched_off=warn)
+    reader = LogReader(matcher, names.resolve, _placement(question))
+    before = 0
+    for log in question.logs:
+        reader.read(log, lambda size, before=before: seen(before + size))  # type: ignore[misc]
+        before += log.size
+    read = reader.result()
+    hosts = question.hosts or tuple(names.found)
+    past = PastAttempt(
+        hosts=hosts,
+        hits=read.hits,
+        exit_code=question.exit_code,
+        ranks=question.ranks,
+        first_step=read.first_step,
+        top_step=read.top_step,
+        elapsed=question.elapsed,
+        walltime=question.walltime,
+    )
+    return Answer(verdict=explain(past), hosts=hosts, lines=read.lines)
+
+
+def _placement(question: Question) -> Place:
+    """Ranks fill one host after the other, as launchers place them unless told otherwise."""
+    hosts: Sequence[str] = tuple(map(canonical_host, question.hosts))
+    per_host = question.ranks_per_host
+    if per_host is None and question.ranks and hosts:
+        per_host = -(-question.ranks // len(hosts))
+
+    def place(rank: int) -> str | None:
+        index = rank // per_host if per_host else len(hosts)
+        return hosts[index] if index < len(hosts) else None
+
+    return place

@@ -1,0 +1,126 @@
+"""The logs of a job as blocks of whole lines: files, gzip files, folders of them, standard input.
+
+Owns which files of a folder are logs. A folder that is a run folder of ours stands for the logs of
+its newest attempt. Memory is bounded: a line that does not end within a block is handed on in
+pieces.
+"""
+
+import gzip
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from supervisor.errors import UsageError
+
+BLOCK = 256 * 1024
+STANDARD_INPUT = "-"
+_SNIFFED = 4096
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """One file: the name it is shown by, its path (None: standard input), bytes on disk."""
+
+    name: str
+    path: Path | None
+    size: int
+
+
+def find_logs(names: Sequence[str]) -> tuple[LogFile, ...]:
+    """The log files behind these names; UsageError for one that is missing or has none in it."""
+    return tuple(log for name in names for log in _logs_of(name))
+
+
+def read_blocks(log: LogFile, seen: Callable[[int], None] = lambda size: None) -> Iterator[bytes]:
+    """Its bytes in blocks that end with a line; `seen` learns how many bytes of it are read."""
+    with ExitStack() as stack:
+        raw = sys.stdin.buffer if log.path is None else _opened(log, stack)
+        text = raw
+        if log.path is not None and _is_gzip(raw):
+            text = stack.enter_context(gzip.GzipFile(fileobj=raw))
+        try:
+            for block in _blocks(text):
+                yield block
+                seen(raw.tell() if log.path is not None else 0)
+        except (OSError, EOFError) as error:
+            raise UsageError(f"{log.name}: cannot be read to its end: {error}") from error
+
+
+def _blocks(text: IO[bytes]) -> Iterator[bytes]:
+    carry = b""
+    while piece := text.read(BLOCK):
+        data = carry + piece if carry else piece
+        cut = data.rfind(b"\n") + 1 or data.rfind(b"\r") + 1
+        if not cut and len(data) >= BLOCK:
+            cut = len(data)
+        carry = data[cut:]
+        if cut:
+            yield data[:cut]
+    if carry:
+        yield carry
+
+
+def _opened(log: LogFile, stack: ExitStack) -> IO[bytes]:
+    assert log.path is not None
+    try:
+        return stack.enter_context(open(log.path, "rb"))
+    except OSError as error:
+        raise UsageError(f"{log.name}: cannot be read: {error.strerror}") from error
+
+
+def _is_gzip(raw: IO[bytes]) -> bool:
+    head = raw.read(len(_GZIP))
+    raw.seek(0)
+    return head == _GZIP
+
+
+def _logs_of(name: str) -> list[LogFile]:
+    if name == STANDARD_INPUT:
+        return [LogFile(name="standard input", path=None, size=0)]
+    path = Path(name)
+    if path.is_dir():
+        return _of_folder(path)
+    if not path.exists():
+        raise UsageError(f"{name}: no such file; give log files, folders of them, or -")
+    return [_log(path, name)]
+
+
+def _of_folder(folder: Path) -> list[LogFile]:
+    attempts = sorted((folder / "attempts").glob("[0-9]*"))
+    top = attempts[-1] if attempts else folder
+    paths = [path for path in top.rglob("*") if path.is_file() and _is_log(path, top)]
+    if not paths:
+        raise UsageError(f"{folder}: holds no log file")
+    ordered = sorted(paths, key=lambda path: _natural(str(path.relative_to(top))))
+    return [_log(path, str(path.relative_to(top))) for path in ordered]
+
+
+def _log(path: Path, name: str) -> LogFile:
+    return LogFile(name=name, path=path, size=path.stat().st_size)
+
+
+def _is_log(path: Path, top: Path) -> bool:
+    """Text or gzip; the keeper's spool holds again what the logs beside it hold."""
+    inside = path.relative_to(top).parts
+    if any(part.startswith(".") for part in inside) or "spool" in inside:
+        return False
+    if path.suffix in (".json", ".jsonl"):
+        return False
+    try:
+        with open(path, "rb") as file:
+            head = os.read(file.fileno(), _SNIFFED)
+    except OSError:
+        return True  # told when it is read
+    return head.startswith(_GZIP) or b"\0" not in head
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """rank_9 before rank_10."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

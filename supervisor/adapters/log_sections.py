@@ -1,0 +1,80 @@
+"""Whose words the parts of a log are: by the file's name, or by a banner within it.
+
+    ==> rank_17.err <==     ### rank 3 ###     ranks/00003.log     x1001c0s1b0n0.log     dmesg.txt
+
+Owns these spellings. A name counts as a host only when it resolves to one of the allocation.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from supervisor.core.signature import Source
+
+_MARKS = (b"==", b"##", b"--", b"**", b"::")
+_BANNER = re.compile(
+    rb"(?:={2,}>?|#{2,}|-{2,}|\*{2,}|:{2,}) ?([\w./@:\[\] -]{1,120}?) ?"
+    rb"(?:<?={2,}|#{2,}|-{2,}|\*{2,}|:{2,})\s*$",
+    re.MULTILINE,
+)
+_RANK = re.compile(
+    r"(?:^|[^a-z])(?:rank|task|proc|R)[ _.-]?0*(\d{1,7})(?:\D|$)|(?:^|/)0*(\d{1,7})\."
+)
+_KERNEL = re.compile(r"\b(?:dmesg|kern|kernel)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who wrote a part of a log, as far as its name tells."""
+
+    file: str
+    name: str
+    source: Source | None = None
+    rank: int | None = None
+    host: str | None = None
+
+
+def owner_of(file: str, name: str, resolve: Callable[[str], str | None]) -> Owner:
+    """What a file's or banner's name says."""
+    found = _RANK.search(name)
+    rank = next((int(group) for group in found.groups() if group), None) if found else None
+    source = Source.RANK if rank is not None else None
+    if source is None and _KERNEL.search(name):
+        source = Source.KERNEL
+    parts = [name, *re.split(r"[/\s@_:]+", name)]
+    parts += [part.rsplit(".", 1)[0] for part in parts]
+    host = next(filter(None, map(resolve, filter(None, parts))), None)
+    return Owner(file=file, name=name, source=source, rank=rank, host=host)
+
+
+def sections(
+    block: bytes, owner: Owner, resolve: Callable[[str], str | None]
+) -> Iterator[tuple[Owner, bytes]]:
+    """The block cut at its banners, each part with its owner."""
+    begin = 0
+    for start, name in _banners(block):
+        heading = owner_of(owner.file, name, resolve)
+        if heading.rank is None and heading.host is None and "<==" not in _line(block, start):
+            continue
+        if start > begin:
+            yield owner, block[begin:start]
+        begin, owner = start, heading
+    yield owner, block[begin:]
+
+
+def _banners(block: bytes) -> list[tuple[int, str]]:
+    """Where a banner's line begins, and the name in it."""
+    found: dict[int, str] = {}
+    text = b"\n" + block
+    for mark in _MARKS:
+        position = text.find(b"\n" + mark)
+        while position >= 0:
+            if banner := _BANNER.match(text, position + 1):
+                found[position] = banner[1].decode("latin-1")
+            position = text.find(b"\n" + mark, position + 1)
+    return sorted(found.items())
+
+
+def _line(block: bytes, start: int) -> str:
+    end = block.find(b"\n", start)
+    return block[start : end if end >= 0 else len(block)].decode("latin-1")

@@ -1,0 +1,122 @@
+"""`supervise explain LOG...`: why a job died, whom to blame, what to do; from any log."""
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from supervisor.adapters.explaining import Answer, Question, answer
+from supervisor.adapters.log_files import find_logs
+from supervisor.adapters.signature_files import shipped_folder
+from supervisor.cli.parser import parse_with
+from supervisor.cli.values import duration, whole
+from supervisor.core import words as telling
+from supervisor.core.hindsight import advice
+
+_LAUNCHERS = ("local", "pals", "hydra", "mpich", "intelmpi", "openmpi", "srun", "torchrun", "none")
+
+
+def main(words: list[str]) -> int:
+    """Print the verdict on a log; 0 whatever it is."""
+    options = parse_with(_parser(), words)
+    logs = find_logs(options.logs)
+    question = Question(
+        logs=logs,
+        folders=(shipped_folder(),),
+        hosts=options.hosts,
+        addresses=options.ip_map,
+        exit_code=options.exit_code,
+        ranks=options.ranks,
+        ranks_per_host=options.ppn,
+        elapsed=options.elapsed,
+        walltime=options.walltime,
+    )
+    bar = Bar(sum(log.size for log in logs))
+    found = answer(question, bar.show, bar.warn)
+    bar.clear()
+    print(json.dumps(_fields(found), indent=2) if options.json else "\n".join(_told(found)))
+    return 0
+
+
+class Bar:
+    """How much is read, on a terminal, when it takes long."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._begun, self._next = total, time.monotonic(), 1.0
+        self._shown = False
+
+    def show(self, size: int) -> None:
+        """Draw it again, ten times a second."""
+        after = time.monotonic() - self._begun
+        if after < self._next or not sys.stderr.isatty():
+            return
+        self._next, self._shown = after + 0.1, True
+        part = f"{size / self._total:4.0%} of " if self._total else f"{size} of "
+        sys.stderr.write(f"\rsupervise: reading, {part}{self._total / 1e6:.0f} MB")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave no trace."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+
+    def warn(self, text: str) -> None:
+        """Say something beside it."""
+        self.clear()
+        print(f"supervise: {text}", file=sys.stderr)
+
+
+def _fields(found: Answer) -> dict[str, Any]:
+    verdict = found.verdict
+    return {
+        "cause": verdict.cause.value,
+        "blame": list(verdict.blame),
+        "action": advice(verdict).value,
+        "confidence": verdict.confidence.value,
+        "why": verdict.why,
+        "evidence": [asdict(quote) for quote in verdict.lines],
+        "set_aside": [asdict(quote) for quote in verdict.set_aside],
+        "hosts": list(found.hosts),
+    }
+
+
+def _told(found: Answer) -> tuple[str, ...]:
+    return telling.explanation(found.verdict, advice(found.verdict))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="supervise explain",
+        description="Why a job died, whom to blame and what to do, from its logs.",
+        allow_abbrev=False,
+        exit_on_error=False,
+    )
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="files, .gz, folders, or - ")
+    parser.add_argument(
+        "--hosts", type=_names, default=(), metavar="H1,H2", help="the allocation, in rank order"
+    )
+    parser.add_argument("--exit-code", type=int, metavar="N", help="the launcher's")
+    parser.add_argument("--launcher", choices=_LAUNCHERS, help="what started the ranks")
+    parser.add_argument("--machine", metavar="NAME", help="the cluster")
+    parser.add_argument("--ranks", type=whole(1), metavar="N", help="the world size")
+    parser.add_argument("--ppn", type=whole(1), metavar="N", help="ranks per host")
+    parser.add_argument(
+        "--ip-map", type=_pairs, default={}, metavar="IP=HOST,..", help="whose an address is"
+    )
+    parser.add_argument("--elapsed", type=duration, metavar="TIME", help="how long it ran")
+    parser.add_argument("--walltime", type=duration, metavar="TIME", help="how long it might")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    if any(not address or not host for address, _, host in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of IP=HOST")
+    return {address.strip(): host.strip() for address, _, host in pairs}
