@@ -14,13 +14,14 @@ from supervisor.core import orders, progress, words
 from supervisor.core.actions import Action, DumpStacks, Outcome, ProbeHosts
 from supervisor.core.events import LaunchFailed
 from supervisor.core.evidence import first_failure, succeeded
+from supervisor.core.judge import judge
 from supervisor.core.orders import Actions, Move
+from supervisor.core.owners import probe_words
 from supervisor.core.policy import stops
 from supervisor.core.quotes import told
 from supervisor.core.signature import Cause
 from supervisor.core.state import State
 from supervisor.core.testimony import is_proof, known
-from supervisor.core.verdict import judge, probe_words
 from supervisor.errors import ExitCode
 
 HURRIED_GRACE = 0.5  # after a second request to stop

@@ -11,8 +11,9 @@ from supervisor.core import evidence as facts
 from supervisor.core.events import AttemptEnded, HitSeen, RankFailed
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import make_ledger
+from supervisor.core.judge import judge
 from supervisor.core.policy import CURES
-from supervisor.core.verdict import Verdict, judge
+from supervisor.core.verdict import Verdict
 
 AT_THE_LIMIT = 30.0  # seconds: schedulers end a job a little early or late
 

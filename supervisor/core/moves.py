@@ -12,12 +12,14 @@ from dataclasses import replace
 from supervisor.core import alive, orders, words
 from supervisor.core.actions import Outcome
 from supervisor.core.hosts import Retired, retire
+from supervisor.core.judge import judge
 from supervisor.core.orders import Actions, Move
+from supervisor.core.owners import probe_cause, probe_words
 from supervisor.core.policy import Relaunch, Stop, choose, place, stops
 from supervisor.core.signature import Cause
 from supervisor.core.state import Phase, State
 from supervisor.core.testimony import known
-from supervisor.core.verdict import Verdict, judge, probe_cause, probe_words
+from supervisor.core.verdict import Verdict
 from supervisor.errors import ExitCode
 
 

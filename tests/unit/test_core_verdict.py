@@ -5,9 +5,10 @@ from dataclasses import replace
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
 from supervisor.core.evidence import Evidence, with_failure, with_hit
 from supervisor.core.hosts import Ledger, Retired, Strike, make_ledger
+from supervisor.core.judge import judge
 from supervisor.core.quotes import Quote
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
-from supervisor.core.verdict import Confidence, Verdict, judge
+from supervisor.core.verdict import Confidence, Verdict
 
 LEDGER = make_ledger(("a", "b", "c", "d"), ("s",))
 ENDED = AttemptEnded(

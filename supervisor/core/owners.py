@@ -1,0 +1,70 @@
+"""What hosts' own kernels, drivers, devices and launcher daemons say of them, and what probes find.
+
+Owners are believed, unless they would take away most of the allocation at once.
+"""
+
+from supervisor.core.events import HostProbed
+from supervisor.core.evidence import Evidence
+from supervisor.core.hosts import Ledger
+from supervisor.core.signature import Cause, Source
+from supervisor.core.testimony import Charge, charges, known
+from supervisor.core.verdict import Confidence, Verdict, charged, once
+
+OWNED = frozenset(
+    {Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW, Cause.NODE_LOST, Cause.NETWORK, Cause.HOST_OOM}
+)
+
+
+def owner(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    hits = tuple(event.hit for event in evidence.hits if event.hit.cause in OWNED)
+    outside = charges((hit for hit in hits if hit.source is not Source.RANK), ledger)
+    inside = charges((hit for hit in hits if hit.source is Source.RANK), ledger)
+    said = _unless_all(outside, ledger) + _unless_most(inside, ledger)
+    found = once(said + _failed_probes(evidence, ledger))
+    if not found:
+        return None
+    return charged(found, Confidence.PROVEN)
+
+
+def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
+    """A host that fails what other hosts pass; one that is alone can still fail, but not be out
+    of reach.
+    """
+    alone = len(ledger.active) == 1
+    bad = tuple(
+        answer
+        for answer in evidence.answers
+        if evidence.passed or (alone and answer.answer == "fail")
+    )
+    return tuple(
+        Charge(host=host, cause=probe_cause(answer), why=probe_words(answer))
+        for answer in (*evidence.convicted, *bad)
+        if answer.answer in ("fail", "unreachable")
+        for host in known((answer.host,), ledger)
+        if host in ledger.active
+    )
+
+
+def probe_cause(answer: HostProbed) -> Cause:
+    """What a bad answer of a probe stands for."""
+    if answer.answer == "unreachable":
+        return Cause.NODE_LOST
+    return Cause(answer.cause) if answer.cause in list(Cause) else Cause.NODE_HARDWARE
+
+
+def probe_words(answer: HostProbed) -> str:
+    """The answer of a probe as a person says it."""
+    said = "does not answer its probe" if answer.answer == "unreachable" else "fails its probe"
+    return f"{answer.host} {said}: {answer.why}" if answer.why else f"{answer.host} {said}"
+
+
+def _unless_all(found: tuple[Charge, ...], ledger: Ledger) -> tuple[Charge, ...]:
+    """Two hosts and more never all break at once: then the accuser is wrong."""
+    hosts = {charge.host for charge in found}
+    return () if len(hosts) > 1 and hosts >= set(ledger.active) else found
+
+
+def _unless_most(found: tuple[Charge, ...], ledger: Ledger) -> tuple[Charge, ...]:
+    """Ranks that lose their devices on most hosts at once have met a defect of software."""
+    most = len(found) > 1 and 2 * len(found) > len(ledger.active)
+    return () if most else found

@@ -1,0 +1,107 @@
+"""Causes that name no host, and what is left when nothing explains the end."""
+
+from dataclasses import replace
+
+from supervisor.core import evidence as facts
+from supervisor.core.evidence import Evidence
+from supervisor.core.hosts import Ledger
+from supervisor.core.owners import OWNED
+from supervisor.core.peers import explained
+from supervisor.core.quotes import Quote, quoted, told
+from supervisor.core.signature import Cause, Role
+from supervisor.core.testimony import accused, is_proof, known
+from supervisor.core.verdict import Confidence, Verdict, because, died
+
+
+def success(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    if not facts.succeeded(evidence):
+        return None
+    return Verdict(cause=Cause.SUCCESS, why="every rank ended well", confidence=Confidence.PROVEN)
+
+
+def scheduler(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    proofs = (event.hit for event in evidence.hits if facts.outsider_proof(event.hit))
+    word = next((hit for hit in proofs if hit.cause in (Cause.WALLTIME, Cause.PREEMPTED)), None)
+    if word is not None:
+        return because(word, Confidence.PROVEN)
+    if evidence.end_cause is Cause.WALLTIME:
+        why = f"ended in time for the deadline: {evidence.end_why}"
+        return Verdict(cause=Cause.WALLTIME, why=why, confidence=Confidence.PROVEN)
+    if evidence.past_deadline:
+        why = "the attempt ended when the deadline had passed"
+        return Verdict(cause=Cause.WALLTIME, why=why, confidence=Confidence.LIKELY)
+    return None
+
+
+def said(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    proofs = (event.hit for event in evidence.hits if event.hit.role is Role.PROOF)
+    left = frozenset({Cause.LAUNCHER, Cause.STORAGE, Cause.HANG}) | OWNED
+    hit = next((hit for hit in proofs if hit.cause in left and not accused(hit, ledger)), None)
+    if hit is None or hit.cause in (Cause.NODE_LOST, Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW):
+        return None
+    early = hit.cause is Cause.HOST_OOM and evidence.first_step is None
+    quota = "quota" in hit.line.lower()
+    return replace(because(hit, Confidence.LIKELY), final=early or quota)
+
+
+def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    answers = {answer.answer for answer in evidence.answers}
+    if evidence.passed or len(evidence.answers) < len(ledger.active):
+        return None
+    if answers == {"unreachable"}:
+        why = "no host answers its probe, so the way to the hosts is broken, not every host"
+        return Verdict(cause=Cause.LAUNCHER, why=why)
+    if answers == {"fail"}:
+        why = f"every host fails its probe: {evidence.answers[0].why}"
+        return Verdict(cause=Cause.ENVIRONMENT, why=why, confidence=Confidence.PROVEN)
+    return None
+
+
+def hang(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    if evidence.end_cause is not Cause.HANG:
+        return None
+    return Verdict(cause=Cause.HANG, why=evidence.end_why, confidence=Confidence.PROVEN)
+
+
+def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    failure = facts.first_failure(evidence)
+    if failure is not None:
+        hosts = () if explained(failure, evidence) else known((failure.host,), ledger)
+        said = facts.application_hits(evidence)[:1]
+        why = f"{died(failure)} and nothing says why"
+        if said:
+            why = f"{told(said[0])}: seen on one rank only, so it may not come again"
+        lines = tuple(quoted(hit) for hit in said)
+        return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=lines)
+    if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
+        why = "every failure seen is the consequence of another, unseen one"
+        return Verdict(cause=Cause.CASCADE_ONLY, why=why)
+    return Verdict(cause=Cause.UNKNOWN, why=_silence(evidence))
+
+
+def _silence(evidence: Evidence) -> str:
+    ended = evidence.ended
+    if ended is None:
+        return "nothing says why"
+    if ended.reports:
+        word = f"{ended.ranks_succeeded} of {ended.ranks_total} ranks reported success"
+        return f"{word}, the launcher left with {_left(ended.exit_code, ended.signal)}"
+    return f"the launcher left with {_left(ended.exit_code, ended.signal)} and nothing says why"
+
+
+def _left(exit_code: int | None, signal: int | None) -> str:
+    return f"signal {signal}" if signal is not None else f"exit code {exit_code}"
+
+
+def set_aside(evidence: Evidence) -> tuple[Quote, ...]:
+    """What looked like evidence and was not used, and why."""
+    hearsay = (
+        quoted(event.hit, "a rank's word convicts nobody else")
+        for event in evidence.hits
+        if event.hit.role is Role.PROOF and not is_proof(event.hit)
+    )
+    cascade = (event.hit for event in evidence.minor if event.hit.role is Role.CASCADE)
+    consequences = (quoted(hit, "consequence of a peer's end") for hit in cascade)
+    torn_down = (f for f in evidence.failures if facts.is_victim(evidence, f))
+    victims = (Quote(text=died(failure), note="torn down") for failure in torn_down)
+    return (*hearsay, *consequences, *victims)
