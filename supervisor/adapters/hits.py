@@ -15,6 +15,7 @@ from supervisor.core.signature import Blames, Hit, Signature, Source
 from supervisor.errors import UsageError
 
 Resolve = Callable[[str], str | None]
+NAMING = frozenset({"host", "hosts", "addr"})  # groups of a pattern that name hosts
 Place = Callable[[int], str | None]
 
 
@@ -73,7 +74,13 @@ def make_hit(
         line=printable(clean, found.at),
         line_number=line_number,
         file=file,
+        facts=_facts(found),
     )
+
+
+def _facts(found: Found) -> tuple[tuple[str, str], ...]:
+    others = ((name, _text(text)) for name, text in found.captures.items())
+    return tuple((name, text) for name, text in others if name not in NAMING)
 
 
 def _likely_source(signature: Signature, tags: Origin) -> Source | None:

@@ -3,6 +3,7 @@
 from supervisor.core import evidence as facts
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
+from supervisor.core.quotes import quoted
 from supervisor.core.signature import Cause, Hit, Role, Source
 from supervisor.core.testimony import is_proof
 from supervisor.core.verdict import Confidence, Verdict, because
@@ -13,11 +14,28 @@ NOT_FOUND = frozenset({126, 127})  # what a shell and our shim answer when a com
 def application(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     hits = tuple(h for h in own_words(evidence) if h.cause is not Cause.ENVIRONMENT)
     if not hits:
-        return _refused(evidence)
+        return _diverged(evidence) or _refused(evidence)
     first = next((h for h in hits if _spread(h, hits) > 1), hits[0])
     everywhere = _spread(first, hits) > 1 or first.cause is Cause.USER_OOM
     if everywhere or _before_first_step(evidence, hits):
         return because(first, Confidence.LIKELY)
+    return None
+
+
+def _diverged(evidence: Evidence) -> Verdict | None:
+    """Ranks that wait in different collectives with the same number: their programs differ."""
+    seen: dict[tuple[str, str], Hit] = {}
+    for hit in (event.hit for event in evidence.hits):
+        said = dict(hit.facts)
+        if "seq" not in said or "op" not in said:
+            continue
+        other = seen.setdefault((said.get("group", ""), said["seq"]), hit)
+        if dict(other.facts)["op"] != said["op"]:
+            why = f"ranks wait in different collectives with the same number, {said['seq']}"
+            lines = (quoted(other), quoted(hit))
+            return Verdict(
+                cause=Cause.USER_ERROR, why=why, confidence=Confidence.LIKELY, lines=lines
+            )
     return None
 
 

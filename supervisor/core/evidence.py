@@ -88,6 +88,11 @@ def first_failure(evidence: Evidence) -> RankFailed | None:
     return next((f for f in evidence.failures if not is_victim(evidence, f)), None)
 
 
+def passed_probe(evidence: Evidence, host: str) -> bool:
+    """The host was asked after the end, and is well."""
+    return evidence.passed > 0 and all(answer.host != host for answer in evidence.answers)
+
+
 def own_failures(evidence: Evidence) -> tuple[RankFailed, ...]:
     """Failures that are nobody else's doing, in order of time."""
     return tuple(f for f in evidence.failures if not is_victim(evidence, f))

@@ -8,9 +8,11 @@ with a verdict or passes. The first that answers decides. What a verdict leads t
     owner         what a host's kernel, driver, NIC or daemon says of it, and failed probes
     application   the same exception on two hosts, or before the first step
     one host      broken surroundings on one host while the others are fine
-    votes         two or more hosts complain of the same silent one
+    votes         two or more hosts complain of the same silent one, or the launcher of just one
+    absence       all hosts but one waited for the others
     said          causes that name nobody: launcher, storage, host memory, network
     probes        nobody answers, or every host fails the same way
+    asked to end  somebody cancelled the job
     hang          the attempt was ended for want of progress
     strikes       an unexplained failure that follows the host
     otherwise     only cascade, or unknown: nobody is blamed
@@ -24,9 +26,18 @@ from supervisor.core.application import application
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.owners import owner
-from supervisor.core.peers import strikes, votes
+from supervisor.core.peers import absence, strikes, votes
 from supervisor.core.surroundings import one_host
-from supervisor.core.unblamed import hang, otherwise, probes, said, scheduler, set_aside, success
+from supervisor.core.unblamed import (
+    asked_to_end,
+    hang,
+    otherwise,
+    probes,
+    said,
+    scheduler,
+    set_aside,
+    success,
+)
 from supervisor.core.verdict import MAX_LINES, Verdict
 
 Weigh = Callable[[Evidence, Ledger], Verdict | None]
@@ -48,8 +59,10 @@ ORDER: tuple[Weigh, ...] = (
     application,
     one_host,
     votes,
+    absence,
     said,
     probes,
+    asked_to_end,
     hang,
     strikes,
     otherwise,

@@ -4,23 +4,70 @@ from dataclasses import replace
 
 from supervisor.core import evidence as facts
 from supervisor.core.events import RankFailed
-from supervisor.core.evidence import Evidence
+from supervisor.core.evidence import Evidence, passed_probe
 from supervisor.core.hosts import Ledger
 from supervisor.core.quotes import quoted, told
 from supervisor.core.signature import Cause, Hit
-from supervisor.core.testimony import Charge, agreed, complaints, known
+from supervisor.core.testimony import AGREEMENT, Charge, agreed, complaints, known
 from supervisor.core.verdict import Confidence, Verdict, because, charged, died
 from supervisor.wire import canonical_host
+
+ENOUGH = 3  # hosts: with two, nobody can tell which of them is cut off
 
 
 def votes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     votes = complaints(evidence, ledger)
     everyone = (*evidence.hits, *evidence.minor)
     talkative = frozenset(canonical_host(e.hit.host) for e in everyone if e.hit.host)
-    found = agreed(votes, talkative)
+    found = agreed(votes, talkative) or _cut_off(evidence, ledger, votes)
+    found = found or _lost_by_launcher(evidence, votes)
     if found:
         return charged(found, Confidence.LIKELY)
     return _suspicion(evidence, ledger, votes)
+
+
+def _cut_off(
+    evidence: Evidence, ledger: Ledger, votes: dict[str, dict[str, Hit]]
+) -> tuple[Charge, ...]:
+    """All ranks must reach the first host to begin; where one host alone cannot, it is that one."""
+    by = votes.get(ledger.active[0], {}) if len(ledger.active) >= ENOUGH else {}
+    if evidence.first_step is not None or len(by) != 1 or len(votes) != 1:
+        return ()
+    hit = next(iter(by.values()))
+    reporter = next(iter(known((hit.host or "",), ledger)), None)
+    if hit.cause is not Cause.NETWORK or reporter is None or passed_probe(evidence, reporter):
+        return ()
+    why = f"only {reporter} cannot reach the others: {hit.line}"
+    return (Charge(host=reporter, cause=hit.cause, why=why, quotes=(quoted(hit),)),)
+
+
+def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> tuple[Charge, ...]:
+    """The launcher, which is on no host's side, lost just one of them, and nobody explains why."""
+    named = {host: hit for host, by in votes.items() for hit in by.values() if not hit.host}
+    if len(named) != 1 or facts.application_hits(evidence):
+        return ()
+    host, hit = next(iter(named.items()))
+    if passed_probe(evidence, host) or any(facts.outsider_proof(e.hit) for e in evidence.hits):
+        return ()
+    return (Charge(host=host, cause=hit.cause, why=told(hit), quotes=(quoted(hit),)),)
+
+
+def absence(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Before the first step, all hosts but one say that they waited for others in vain."""
+    everyone = (*evidence.hits, *evidence.minor)
+    heard = {canonical_host(event.hit.host) for event in everyone if event.hit.host}
+    heard |= {canonical_host(failure.host) for failure in evidence.failures}
+    waited = [e.hit for e in everyone if e.hit.cause is Cause.HANG and e.hit.host]
+    missing = tuple(host for host in ledger.active if canonical_host(host) not in heard)
+    reporters = {canonical_host(hit.host or "") for hit in waited}
+    if evidence.first_step is not None or len(missing) != 1 or len(reporters) < AGREEMENT:
+        return None
+    if len(reporters) < len(ledger.active) - 1 or passed_probe(evidence, missing[0]):
+        return None
+    why = f"all hosts but {missing[0]} waited for the others, it said nothing"
+    quotes = tuple(map(quoted, waited))
+    charge = Charge(host=missing[0], cause=Cause.NODE_LOST, why=why, quotes=quotes)
+    return charged((charge,), Confidence.LIKELY)
 
 
 def _suspicion(

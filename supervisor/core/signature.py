@@ -82,3 +82,4 @@ class Hit:
     line: str  # printable, at most 300 characters
     line_number: int  # within its source, from 1
     file: str = ""  # where that is no rank's log nor the launcher's
+    facts: tuple[tuple[str, str], ...] = ()  # what else its pattern captures, by group

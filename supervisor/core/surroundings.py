@@ -9,7 +9,7 @@ from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.signature import Cause, Hit, Source
 from supervisor.core.testimony import Charge, accused, is_proof, known, on_word_of
-from supervisor.core.verdict import Confidence, Verdict, charged, died, lines_of, once
+from supervisor.core.verdict import Confidence, Verdict, because, charged, died, lines_of, once
 
 PER_HOST = frozenset({Cause.ENVIRONMENT, Cause.STORAGE})
 
@@ -17,7 +17,7 @@ PER_HOST = frozenset({Cause.ENVIRONMENT, Cause.STORAGE})
 def one_host(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     found = _surroundings(evidence, ledger)
     if not found:
-        return None
+        return _nowhere(evidence)
     first = found[0]
     others = {charge.host for charge in found if charge.cause is first.cause}
     again = _same_as_last_time(first, evidence, ledger)
@@ -31,6 +31,13 @@ def one_host(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     return Verdict(
         cause=first.cause, why=why, confidence=confidence, final=quota, lines=lines_of(found)
     )
+
+
+def _nowhere(evidence: Evidence) -> Verdict | None:
+    """Where a log does not say whose words these are, no host can be told from the others."""
+    said = (hit for hit in own_words(evidence) if hit.cause is Cause.ENVIRONMENT)
+    hit = next((hit for hit in said if hit.host is None), None)
+    return None if hit is None else because(hit, Confidence.LIKELY)
 
 
 def _surroundings(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:

@@ -70,8 +70,15 @@ def complaints(evidence: Evidence, ledger: Ledger) -> dict[str, dict[str, Hit]]:
         for host in accused(event.hit, ledger):
             if canonical_host(host) != reporter:
                 votes.setdefault(host, {}).setdefault(reporter, event.hit)
-    voided = {canonical_host(hit.host) for hit in application_hits(evidence) if hit.host}
+    voided = {canonical_host(hit.host) for hit in _confessions(evidence) if hit.host}
     return {host: by for host, by in votes.items() if canonical_host(host) not in voided}
+
+
+def _confessions(evidence: Evidence) -> tuple[Hit, ...]:
+    """What ranks say of trouble of their own software: their peers only lost them by it."""
+    ports = (event.hit for event in evidence.hits if event.hit.cause is Cause.LAUNCHER)
+    taken = (hit for hit in ports if hit.role is Role.PROOF and hit.source is Source.RANK)
+    return (*application_hits(evidence), *taken)
 
 
 def agreed(votes: dict[str, dict[str, Hit]], talkative: frozenset[str]) -> tuple[Charge, ...]:

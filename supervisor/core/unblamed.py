@@ -5,12 +5,16 @@ from dataclasses import replace
 from supervisor.core import evidence as facts
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
-from supervisor.core.owners import OWNED
 from supervisor.core.peers import explained
 from supervisor.core.quotes import Quote, quoted, told
-from supervisor.core.signature import Cause, Role
+from supervisor.core.signature import Cause, Hit, Role, Source
 from supervisor.core.testimony import accused, is_proof, known
 from supervisor.core.verdict import Confidence, Verdict, because, died
+
+NAMELESS = frozenset(
+    {Cause.LAUNCHER, Cause.STORAGE, Cause.HANG, Cause.NETWORK, Cause.HOST_OOM}
+)  # what can go wrong without any host's fault
+HINTS = frozenset({Cause.LAUNCHER, Cause.STORAGE, Cause.NETWORK, Cause.HANG})
 
 
 def success(evidence: Evidence, ledger: Ledger) -> Verdict | None:
@@ -35,13 +39,27 @@ def scheduler(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 def said(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     proofs = (event.hit for event in evidence.hits if event.hit.role is Role.PROOF)
-    left = frozenset({Cause.LAUNCHER, Cause.STORAGE, Cause.HANG}) | OWNED
-    hit = next((hit for hit in proofs if hit.cause in left and not accused(hit, ledger)), None)
-    if hit is None or hit.cause in (Cause.NODE_LOST, Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW):
+    hit = next((hit for hit in proofs if _names_nobody(hit, ledger)), None)
+    if hit is None:
         return None
-    early = hit.cause is Cause.HOST_OOM and evidence.first_step is None
+    alone = hit.source is Source.RANK  # one rank's lack of memory may pass, the killer's word not
+    early = hit.cause is Cause.HOST_OOM and evidence.first_step is None and not alone
     quota = "quota" in hit.line.lower()
     return replace(because(hit, Confidence.LIKELY), final=early or quota)
+
+
+def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
+    command = hit.source is not Source.RANK and hit.cause in facts.APPLICATION
+    return (command or hit.cause in NAMELESS) and not accused(hit, ledger)
+
+
+def asked_to_end(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The scheduler passed on a signal that nobody explains: somebody cancelled the job."""
+    if evidence.end_ordered_at is not None:
+        return None
+    words = (event.hit for event in evidence.minor if event.hit.source is not Source.RANK)
+    hit = next((h for h in words if h.role is Role.NOTICE and h.cause is Cause.PREEMPTED), None)
+    return None if hit is None else because(hit, Confidence.WEAK)
 
 
 def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
@@ -73,10 +91,17 @@ def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
             why = f"{told(said[0])}: seen on one rank only, so it may not come again"
         lines = tuple(quoted(hit) for hit in said)
         return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=lines)
+    hint = next((event.hit for event in evidence.minor if _is_hint(event.hit)), None)
+    if hint is not None:
+        return because(hint, Confidence.WEAK)
     if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
         why = "every failure seen is the consequence of another, unseen one"
         return Verdict(cause=Cause.CASCADE_ONLY, why=why)
     return Verdict(cause=Cause.UNKNOWN, why=_silence(evidence))
+
+
+def _is_hint(hit: Hit) -> bool:
+    return hit.role is Role.NOTICE and hit.cause in HINTS
 
 
 def _silence(evidence: Evidence) -> str:
