@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from supervisor.adapters.hostlist import expand
 from supervisor.adapters.line_origin import Origin, origin
 from supervisor.adapters.line_text import printable, without_escapes
-from supervisor.core.signature import Blames, Hit, Signature, Source
+from supervisor.core.signature import Blames, Hit, Role, Signature, Source
 from supervisor.errors import UsageError
 
 Resolve = Callable[[str], str | None]
@@ -56,6 +56,8 @@ def make_hit(
     signature = found.signature
     clean = without_escapes(line)
     tags = origin(clean)
+    if source is None and (tags.quoted or _is_foreign(found, tags, resolve)):
+        return None
     source = source or _likely_source(signature, tags)
     if source not in signature.sources:
         return None
@@ -76,6 +78,16 @@ def make_hit(
         file=file,
         facts=_facts(found),
     )
+
+
+def _is_foreign(found: Found, tags: Origin, resolve: Resolve) -> bool:
+    """Proof about hosts of somebody else's, as health reports and collected kernel logs have it."""
+    if found.signature.role is not Role.PROOF:
+        return False
+    if tags.kernel:
+        return not any(map(resolve, tags.hosts))
+    names = () if "addr" in found.captures else tuple(_spelled(found.captures))
+    return bool(names) and not any(map(resolve, names))
 
 
 def _facts(found: Found) -> tuple[tuple[str, str], ...]:

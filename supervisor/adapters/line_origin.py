@@ -12,10 +12,11 @@ from dataclasses import dataclass
 _LONGEST = 400  # bytes of a line in which tags are looked for
 
 _RANK = re.compile(
-    rb"\[(?:default\d{1,6}\]:\[)?[Rr]ank ?(\d{1,7})\]|^ {0,6}\[?(\d{1,7})\]?: "
+    rb"\[(?:default\d{1,6}\]:\[)?[Rr]ank ?(\d{1,7})\]|^ {0,6}\[?(\d{1,7})\]?: |^\[(\d{1,7})\] "
     rb"|^\[\d{1,4},(\d{1,7})\]<std|\brank=(\d{1,7}) |\[[\w.-]{1,99}:(\d{1,7})\]:"
 )
-_KERNEL = re.compile(rb"(?:^|[\s\]>|])([\w.-]{1,99}) kernel: ")
+_KERNEL = re.compile(rb"(?<![\w.-])([\w.-]{1,99}) kernel: ")
+_QUOTED = re.compile(rb"^\s{0,8}(?:(?i:prev|previous|old|earlier|last|quoted?|history) ?[|>:]|>) ?")
 _HOSTS = (
     re.compile(rb"(?:^|[\s\]])([A-Za-z][\w.-]{0,98}):\d{1,9}:\d{1,9} \[\d{1,3}\] "),
     re.compile(rb"^\[([A-Za-z][\w.-]{0,98})(?::\d{1,9}(?::[\d:]{1,40})?)?\][ :]"),
@@ -32,11 +33,14 @@ class Origin:
     hosts: tuple[str, ...] = ()
     rank: int | None = None
     kernel: bool = False
+    quoted: bool = False  # another log's line, shown again
 
 
 def origin(line: bytes) -> Origin:
     """Read the tags before a line's message."""
     head = line[:_LONGEST]
+    if _QUOTED.match(head):
+        return Origin(quoted=True)
     kernel = _KERNEL.search(head)
     if kernel:
         return Origin(hosts=(kernel[1].decode("latin-1"),), kernel=True)

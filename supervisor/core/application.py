@@ -57,10 +57,15 @@ def _minor_claim(hit: Hit) -> bool:
 
 
 def _spread(hit: Hit, hits: tuple[Hit, ...]) -> int:
-    """On how many hosts (or, where hosts are not known, ranks) the same exception was raised."""
+    """On how many hosts the same exception was raised. Where these are not known ranks count, or
+    how often it was printed: a process dies of it once.
+    """
     same = tuple(other for other in hits if other.signature == hit.signature)
     hosts = {other.host for other in same if other.host}
-    return max(len(hosts), len({other.rank for other in same if not hosts}))
+    ranks = {other.rank for other in same if not other.host and other.rank is not None}
+    nobodys = tuple(other for other in same if not other.host and other.rank is None)
+    alike = sum(other.line == hit.line for other in nobodys)
+    return max(len(hosts), len(ranks)) + alike
 
 
 def _before_first_step(evidence: Evidence, hits: tuple[Hit, ...]) -> bool:

@@ -7,7 +7,7 @@ from supervisor.core.events import RankFailed
 from supervisor.core.evidence import Evidence, passed_probe
 from supervisor.core.hosts import Ledger
 from supervisor.core.quotes import quoted, told
-from supervisor.core.signature import Cause, Hit
+from supervisor.core.signature import Cause, Hit, Source
 from supervisor.core.testimony import AGREEMENT, Charge, agreed, complaints, known
 from supervisor.core.verdict import Confidence, Verdict, because, charged, died
 from supervisor.wire import canonical_host
@@ -43,7 +43,8 @@ def _cut_off(
 
 def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> tuple[Charge, ...]:
     """The launcher, which is on no host's side, lost just one of them, and nobody explains why."""
-    named = {host: hit for host, by in votes.items() for hit in by.values() if not hit.host}
+    said = ((host, hit) for host, by in votes.items() for hit in by.values())
+    named = {host: hit for host, hit in said if hit.source in (Source.LAUNCHER, Source.SCHEDULER)}
     if len(named) != 1 or facts.application_hits(evidence):
         return ()
     host, hit = next(iter(named.items()))
