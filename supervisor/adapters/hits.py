@@ -15,7 +15,7 @@ from supervisor.core.signature import Blames, Hit, Role, Signature, Source
 from supervisor.errors import UsageError
 
 Resolve = Callable[[str], str | None]
-NAMING = frozenset({"host", "hosts", "addr"})  # groups of a pattern that name hosts
+NAMING = frozenset({"host", "hosts", "addr", "reporter"})  # groups of a pattern that name hosts
 Place = Callable[[int], str | None]
 
 
@@ -70,7 +70,9 @@ def make_hit(
         role=signature.role,
         blames=signature.blames,
         source=source,
-        host=_reporter(source, host, tags, resolve) or (None if rank is None else place(rank)),
+        host=_said_by(found, resolve)
+        or _reporter(source, host, tags, resolve)
+        or (None if rank is None else place(rank)),
         rank=rank,
         named=_named(found, resolve) if signature.blames is Blames.NAMED else (),
         line=printable(clean, found.at),
@@ -110,6 +112,11 @@ def _reporter(source: Source, host: str | None, tags: Origin, resolve: Resolve) 
     if host is not None and not (source is Source.KERNEL and tags.kernel):
         return host
     return next(filter(None, map(resolve, tags.hosts)), None)
+
+
+def _said_by(found: Found, resolve: Resolve) -> str | None:
+    name = found.captures.get("reporter")
+    return resolve(_text(name)) if name else None
 
 
 def _named(found: Found, resolve: Resolve) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from supervisor.adapters.hits import Found, Place, Resolve, make_hit, nowhere
+from supervisor.adapters.help_boxes import speaker
 from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Hit, Role, Source
@@ -71,11 +72,12 @@ class Sightings:
 
     def _hit(self, piece: Piece, start: int, block: bytes, found: Found) -> Hit | None:
         line_number = piece.first_line + block.count(b"\n", start, found.start)
+        boxed = None if piece.host else speaker(block, found.start)
         return make_hit(
             found,
             block[found.start : found.end],
             source=piece.source,
-            host=piece.host,
+            host=piece.host or (self._resolve(boxed) if boxed else None),
             rank=piece.rank,
             line_number=line_number,
             resolve=self._resolve,

@@ -44,7 +44,7 @@ def _cut_off(
 def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> tuple[Charge, ...]:
     """The launcher, which is on no host's side, lost just one of them, and nobody explains why."""
     said = ((host, hit) for host, by in votes.items() for hit in by.values())
-    named = {host: hit for host, hit in said if hit.source in (Source.LAUNCHER, Source.SCHEDULER)}
+    named = {host: hit for host, hit in said if hit.source is not Source.RANK and not hit.host}
     if len(named) != 1 or facts.application_hits(evidence):
         return ()
     host, hit = next(iter(named.items()))
