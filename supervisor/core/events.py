@@ -111,6 +111,7 @@ class HitSeen:
     at: float
     attempt: int
     hit: Hit
+    written_at: float | None = None  # the line was there by then; `at` less this is our delay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

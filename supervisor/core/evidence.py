@@ -23,6 +23,7 @@ LIVED_THROUGH = 900.0  # seconds: collective timeouts, the slowest echo of a fau
 SIGTERM = 15
 SIGABRT = 6
 TORN_DOWN = 128 + SIGTERM
+ENDS = frozenset({Cause.UNKNOWN, Cause.PREEMPTED})  # of notices: a rank's end, a cancelled job
 APPLICATION = frozenset({Cause.USER_ERROR, Cause.USER_OOM, Cause.ENVIRONMENT})
 
 
@@ -144,6 +145,16 @@ def _first_word(evidence: Evidence, by: Callable[[Hit], bool]) -> Hit | None:
         for event in (*evidence.hits, *evidence.minor)
         if event.hit.source is Source.RANK and event.hit.role is not Role.NOTICE and by(event.hit)
     )
+    first = min(said, key=lambda event: (event.at, event.hit.line_number), default=None)
+    return None if first is None else first.hit
+
+
+def first_outside_word(evidence: Evidence) -> Hit | None:
+    """The first that launcher, scheduler or kernel said of an end: proof, a vote, or that a rank
+    ended or somebody cancelled the job.
+    """
+    notices = (e for e in evidence.minor if e.hit.role is Role.NOTICE and e.hit.cause in ENDS)
+    said = (event for event in (*evidence.hits, *notices) if event.hit.source is not Source.RANK)
     first = min(said, key=lambda event: (event.at, event.hit.line_number), default=None)
     return None if first is None else first.hit
 

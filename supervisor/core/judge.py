@@ -26,7 +26,7 @@ from supervisor.core.application import application
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.owners import owner
-from supervisor.core.peers import absence, strikes, votes
+from supervisor.core.peers import absence, strikes, suspicion, votes
 from supervisor.core.surroundings import one_host
 from supervisor.core.unblamed import (
     asked_to_end,
@@ -60,9 +60,10 @@ ORDER: tuple[Weigh, ...] = (
     one_host,
     votes,
     absence,
-    said,
-    probes,
     asked_to_end,
+    said,
+    suspicion,
+    probes,
     hang,
     strikes,
     otherwise,

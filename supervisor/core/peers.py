@@ -21,9 +21,7 @@ def votes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     talkative = frozenset(canonical_host(e.hit.host) for e in everyone if e.hit.host)
     found = agreed(votes, talkative) or _cut_off(evidence, ledger, votes)
     found = found or _lost_by_launcher(evidence, votes)
-    if found:
-        return charged(found, Confidence.LIKELY)
-    return _suspicion(evidence, ledger, votes)
+    return charged(found, Confidence.LIKELY) if found else None
 
 
 def _cut_off(
@@ -42,13 +40,15 @@ def _cut_off(
 
 
 def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> tuple[Charge, ...]:
-    """The launcher, which is on no host's side, lost just one of them, and nobody explains why."""
-    said = ((host, hit) for host, by in votes.items() for hit in by.values())
-    named = {host: hit for host, hit in said if hit.source is not Source.RANK and not hit.host}
+    """The launcher, which is on no host's side, first lost just one of them, and no
+    rank says why.
+    """
+    said = [(host, hit) for host, by in votes.items() for hit in by.values()]
+    named = {host: hit for host, hit in reversed(said) if hit.source is not Source.RANK}
     if len(named) != 1 or facts.application_hits(evidence):
         return ()
     host, hit = next(iter(named.items()))
-    if passed_probe(evidence, host) or any(facts.outsider_proof(e.hit) for e in evidence.hits):
+    if passed_probe(evidence, host) or hit.host or hit != facts.first_outside_word(evidence):
         return ()
     return (Charge(host=host, cause=hit.cause, why=told(hit), quotes=(quoted(hit),)),)
 
@@ -71,11 +71,14 @@ def absence(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     return charged((charge,), Confidence.LIKELY)
 
 
-def _suspicion(
-    evidence: Evidence, ledger: Ledger, votes: dict[str, dict[str, Hit]]
-) -> Verdict | None:
-    """One complaint is a strike; a second one in another attempt blames."""
-    first = next(((host, hit) for host, by in votes.items() for hit in by.values()), None)
+def suspicion(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """One complaint is a strike; a second one in another attempt blames. A launcher that names
+    several hosts only tells whom it tore down.
+    """
+    votes = complaints(evidence, ledger)
+    said = tuple((host, hit) for host, by in votes.items() for hit in by.values())
+    torn = {host for host, hit in said if hit.source is not Source.RANK and not hit.host}
+    first = next((pair for pair in said if len(torn) < AGREEMENT or pair[0] not in torn), None)
     if first is None or facts.first_failure(evidence) is not None:
         return None
     host, hit = first

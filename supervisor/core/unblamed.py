@@ -54,12 +54,11 @@ def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
 
 
 def asked_to_end(evidence: Evidence, ledger: Ledger) -> Verdict | None:
-    """The scheduler passed on a signal that nobody explains: somebody cancelled the job."""
-    if evidence.end_ordered_at is not None:
+    """The first thing wrong is a signal passed on: somebody cancelled the job."""
+    hit = facts.first_outside_word(evidence)
+    if evidence.end_ordered_at is not None or hit is None or hit.cause is not Cause.PREEMPTED:
         return None
-    words = (event.hit for event in evidence.minor if event.hit.source is not Source.RANK)
-    hit = next((h for h in words if h.role is Role.NOTICE and h.cause is Cause.PREEMPTED), None)
-    return None if hit is None else because(hit, Confidence.WEAK)
+    return because(hit, Confidence.WEAK)
 
 
 def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
@@ -94,6 +93,9 @@ def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     hint = next((event.hit for event in evidence.minor if _is_hint(event.hit)), None)
     if hint is not None:
         return because(hint, Confidence.WEAK)
+    word = facts.first_outside_word(evidence)
+    if word is not None and word.cause is Cause.UNKNOWN:
+        return because(word, Confidence.WEAK)
     if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
         why = "every failure seen is the consequence of another, unseen one"
         return Verdict(cause=Cause.CASCADE_ONLY, why=why)
