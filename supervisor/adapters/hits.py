@@ -88,7 +88,8 @@ def _is_foreign(found: Found, tags: Origin, resolve: Resolve) -> bool:
         return False
     if tags.kernel:
         return not any(map(resolve, tags.hosts))
-    names = () if "addr" in found.captures else tuple(_spelled(found.captures))
+    named = found.signature.blames is Blames.NAMED and "addr" not in found.captures
+    names = tuple(_spelled(found.captures)) if named else ()
     return bool(names) and not any(map(resolve, names))
 
 
