@@ -13,3 +13,9 @@ _BASE = time.time() - time.monotonic()
 def now() -> float:
     """Seconds since 1970."""
     return _BASE + time.monotonic()
+
+
+def of_wall(seconds: float) -> float:
+    """A time of the wall clock, such as a file's, on this clock; never later than now."""
+    here = now()
+    return min(here, here + seconds - time.time())

@@ -109,8 +109,12 @@ class OutputFollower:
             return False
         at = clock.now()
         pieces = self._take(self._decoder.feed(out), at) + self._router.launcher_err(err)
-        self._match(pieces + self._router.extra_lines(extra, at), at)
+        self._match(pieces + self._router.extra_lines(extra, at), at, self._written_at())
         return True
+
+    def _written_at(self) -> float | None:
+        written = (stream.written_at for stream in (self._out, self._err))
+        return min((at for at in written if at is not None), default=None)
 
     def _take(self, items: Sequence[wire.Frame | bytes], at: float) -> list[Piece]:
         output: list[wire.Frame] = []
@@ -124,9 +128,9 @@ class OutputFollower:
                 self._post_all(self._pulse.report(item.kind, item.rank, item.payload, at))
         return self._router.frames(output, at) + self._router.launcher_out(b"".join(own_words))
 
-    def _match(self, pieces: Sequence[Piece], at: float) -> None:
+    def _match(self, pieces: Sequence[Piece], at: float, written_at: float | None = None) -> None:
         if pieces:
-            self._post_all(self._sightings.look(pieces, at))
+            self._post_all(self._sightings.look(pieces, at, written_at))
         self._console.flush()
 
     def _tell(self, at: float) -> None:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from supervisor.adapters.hits import Found, Place, Resolve, make_hit, nowhere
 from supervisor.adapters.help_boxes import speaker
+from supervisor.adapters.hits import Found, Place, Resolve, make_hit, nowhere
 from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Hit, Role, Source
@@ -27,6 +27,7 @@ class Piece:
     first_line: int
     lines: bytes
     file: str = ""
+    written_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +54,18 @@ class Sightings:
         self._resolve, self._place = resolve, place
         self._seen: dict[Role, Counter[tuple[object, ...]]] = {role: Counter() for role in Role}
 
-    def look(self, pieces: Sequence[Piece], at: float) -> list[HitSeen]:
-        """The hits in these lines, repeats left out."""
+    def look(
+        self, pieces: Sequence[Piece], at: float, written_at: float | None = None
+    ) -> list[HitSeen]:
+        """The hits in these lines, repeats left out; `written_at` is of pieces that do not say."""
         return [
-            HitSeen(at=at, attempt=self._attempt, hit=sight.hit) for sight in self.sights(pieces)
+            HitSeen(
+                at=at,
+                attempt=self._attempt,
+                hit=sight.hit,
+                written_at=written_at if sight.piece.written_at is None else sight.piece.written_at,
+            )
+            for sight in self.sights(pieces)
         ]
 
     def sights(self, pieces: Sequence[Piece]) -> Iterator[Sight]:

@@ -7,7 +7,10 @@ bytes of the same log.
 """
 
 import os
+from collections import deque
 from pathlib import Path
+
+from supervisor.adapters import clock
 
 BLOCK = 256 * 1024
 
@@ -20,9 +23,12 @@ class SpoolReader:
         self.segment, self.offset = segment, offset
         self._descriptor: int | None = None
         self._buffer = bytearray(BLOCK)
+        self._growth: deque[tuple[int, float]] = deque()  # sizes, and when the file had them
+        self.written_at: float | None = None  # when what the last read gave was there
 
     def read(self) -> bytes:
         """The next bytes, at most a block; empty when there is nothing new."""
+        self.written_at = None
         while True:
             if self._descriptor is None and not self._open():
                 return b""
@@ -30,6 +36,7 @@ class SpoolReader:
             count = os.preadv(self._descriptor, [self._buffer], self.offset)
             if count:
                 self.offset += count
+                self._date()
                 return bytes(memoryview(self._buffer)[:count])
             if not self._advance():
                 return b""
@@ -44,6 +51,17 @@ class SpoolReader:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            self._growth.clear()
+
+    def _date(self) -> None:
+        """A reader that lags behind must not take the newest write for that of what it reads."""
+        assert self._descriptor is not None
+        found = os.fstat(self._descriptor)
+        if not self._growth or found.st_size > self._growth[-1][0]:
+            self._growth.append((found.st_size, clock.of_wall(found.st_mtime)))
+        while self._growth[0][0] < self.offset:
+            self._growth.popleft()
+        self.written_at = self._growth[0][1]
 
     def _open(self) -> bool:
         path = self._path(self.segment)

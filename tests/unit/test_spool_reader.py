@@ -1,8 +1,11 @@
 """The reader's half of the spool."""
 
+import os
 from pathlib import Path
 
-from supervisor.adapters.spool import SpoolReader, clear_spool
+import pytest
+
+from supervisor.adapters.spool import BLOCK, SpoolReader, clear_spool
 
 
 def read_all(reader: SpoolReader) -> bytes:
@@ -15,6 +18,26 @@ def test_segments_are_read_in_order(tmp_path: Path) -> None:
         (tmp_path / f"out.{number:06d}").write_bytes(b"%d," % number)
 
     assert read_all(SpoolReader(tmp_path, "out")) == b"1,2,3,4,5,6,7,8,9,10,11,"
+
+
+def test_a_block_is_dated_by_when_its_bytes_were_there_and_not_by_the_newest_write(
+    tmp_path: Path,
+) -> None:
+    """A supervisor that lags behind must not pass its own delay over in silence."""
+    path = tmp_path / "out.000001"
+    path.write_bytes(b"x" * (2 * BLOCK))
+    os.utime(path, (1000.0, 1000.0))
+    reader = SpoolReader(tmp_path, "out")
+    dates: list[float | None] = []
+    reader.read()
+    with path.open("ab") as file:
+        file.write(b"y" * BLOCK)
+    os.utime(path, (2000.0, 2000.0))
+    while reader.read():
+        dates.append(reader.written_at)
+
+    assert [pytest.approx(1000.0, abs=1.0), pytest.approx(2000.0, abs=1.0)] == dates
+    assert reader.written_at is None
 
 
 def test_growth_of_the_newest_segment_is_seen(tmp_path: Path) -> None:
