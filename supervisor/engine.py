@@ -207,7 +207,7 @@ class _Engine:
             case act.RetireHost():
                 append_retired(self._folder.retired, action)
             case act.Announce():
-                self._narration.say(action.text)
+                self._narration.say(action.text, action.grounds)
             case act.Sweep():
                 self._start(self._answer(self._world.sweep(action)))
             case act.Finish():
@@ -227,6 +227,7 @@ class _Engine:
         events = read_journal(self._folder.journal)
         await replace_json(self._folder.summary, summary_of(events, action))
         await self._write_status()
+        self._narration.detail(action.grounds)
         self._narration.conclude(action.message)
         self._exit_code = action.exit_code
         await self._queue.put(ev.Ticked(at=clock.now()))  # wakes the loop

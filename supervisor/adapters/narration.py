@@ -6,6 +6,7 @@ All goes to standard error; standard output belongs to the ranks.
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from supervisor.core.actions import Action
@@ -19,10 +20,17 @@ class Narration:
         self._verbosity = verbosity
         self._log: Any = _event_log() if verbosity > 0 else None
 
-    def say(self, text: str) -> None:
-        """A line about a decision."""
+    def say(self, text: str, grounds: Sequence[str] = ()) -> None:
+        """A line about a decision, then what it rests on."""
         if self._verbosity >= 0:
             self.conclude(text)
+        self.detail(grounds)
+
+    def detail(self, grounds: Sequence[str]) -> None:
+        """Lines that belong to another."""
+        if self._verbosity >= 0:
+            for line in grounds:
+                self.conclude(f"  {line}")
 
     def conclude(self, text: str) -> None:
         """A line that is said even when quiet."""

@@ -77,6 +77,7 @@ class Announce:
 
     attempt: int
     text: str
+    grounds: tuple[str, ...] = ()  # what the verdict rests on and what it set aside, in lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,7 @@ class Finish:
     outcome: Outcome
     exit_code: int
     message: str
+    grounds: tuple[str, ...] = ()
 
 
 Action = (

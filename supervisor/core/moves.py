@@ -109,7 +109,10 @@ def _relaunch(state: State, verdict: Verdict, decision: Relaunch, now: float) ->
     chosen = state.checkpoint
     point = words.resume_point(chosen.step, chosen.set_aside) if chosen else ""
     text = words.relaunching(state.evidence, verdict, decision, point)
-    said = (*orders.retirements(state.ledger, decision.ledger), orders.announce(state, text))
+    said = (
+        *orders.retirements(state.ledger, decision.ledger),
+        orders.announce(state, text, words.grounds(verdict)),
+    )
     next_state = replace(state, ledger=decision.ledger, budget=decision.budget)
     if decision.wait:
         return "back_off", replace(next_state, wake_at=now + decision.wait), said

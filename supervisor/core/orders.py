@@ -110,7 +110,8 @@ def give_up(state: State, verdict: Verdict, stop: Stop, before: Actions = ()) ->
     message = words.gave_up(state.evidence, verdict, stop)
     ledger = replace(state, ledger=stop.ledger, verdict=verdict)
     finish = finished(state, stop.outcome, stop.exit_code, message)
-    return sweep("give_up", ledger, finish, (*before, *written))
+    grounded = replace(finish, grounds=words.grounds(verdict))
+    return sweep("give_up", ledger, grounded, (*before, *written))
 
 
 def retirements(old: Ledger, new: Ledger) -> Actions:
@@ -151,9 +152,9 @@ def stop_finish(state: State) -> Finish:
     return finished(state, outcome, ExitCode.SUCCEEDED if drain else code, message)
 
 
-def announce(state: State, text: str) -> Announce:
-    """One line to the user."""
-    return Announce(attempt=state.attempt, text=text)
+def announce(state: State, text: str, grounds: tuple[str, ...] = ()) -> Announce:
+    """One line to the user, and what it rests on."""
+    return Announce(attempt=state.attempt, text=text, grounds=grounds)
 
 
 def case_of(state: State, verdict: Verdict, now: float) -> Case:

@@ -90,9 +90,14 @@ def explanation(verdict: Verdict, advice: str) -> tuple[str, ...]:
         f"blame: {blame}",
         f"do:    {ADVICE[advice].format(blame=blame)}",
         f"why:   {verdict.why}",
-        *_listed("decided by:", verdict.lines),
-        *_listed("set aside:", verdict.set_aside),
+        *grounds(verdict),
     )
+
+
+def grounds(verdict: Verdict) -> tuple[str, ...]:
+    """The lines that decided and those set aside, each with its place and meaning."""
+    said = tuple(quote for quote in verdict.lines if quote.text != verdict.why)
+    return (*_listed("decided by:", said), *_listed("set aside:", verdict.set_aside))
 
 
 def _listed(heading: str, quotes: tuple[Quote, ...]) -> tuple[str, ...]:

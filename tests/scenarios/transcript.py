@@ -150,11 +150,13 @@ def value_of(key: str, text: Any) -> Any:
 
 
 def write_action(action: Action) -> str:
-    """An action on one line; texts for people are quoted."""
+    """An action on one line, texts for people quoted; its grounds on lines of their own."""
     record = action_to_json(action)
     name = record.pop("action")
     del record["v"]
-    return " ".join([name, *(f"{key}={write_value(value)}" for key, value in record.items())])
+    grounds = [f"    {line}" for line in record.pop("grounds", ())]
+    line = " ".join([name, *(f"{key}={write_value(value)}" for key, value in record.items())])
+    return "\n".join([line, *grounds])
 
 
 def write_value(value: Any) -> str:
