@@ -17,7 +17,7 @@ from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.console import Console
 from supervisor.adapters.extra_logs import ExtraLogs
-from supervisor.adapters.pulse import Pulse
+from supervisor.adapters.rank_reports import RankReports
 from supervisor.adapters.reading_position import ReadingPosition
 from supervisor.adapters.routing import Router
 from supervisor.adapters.run_folder import AttemptFolder
@@ -55,7 +55,7 @@ class OutputFollower:
         self._followed, self._console = followed, console
         self._sightings, self._post = sightings, post
         self._decoder = wire.Decoder()
-        self._pulse = Pulse(
+        self._reports = RankReports(
             followed.attempt, followed.rank_hosts, followed.beat_seconds, clock.now()
         )
         self._position = ReadingPosition(followed.folder.spool)
@@ -63,8 +63,8 @@ class OutputFollower:
             SpoolReader(followed.folder.spool, stream, *self._position.of(stream))
             for stream in ("out", "err")
         )
-        size = self._position.restore(self._pulse)
-        self._router = Router(followed.folder, followed.rank_hosts, console, self._pulse, size)
+        size = self._position.restore(self._reports)
+        self._router = Router(followed.folder, followed.rank_hosts, console, self._reports, size)
         self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
         self._extra_logs = ExtraLogs(followed.rank_logs)
         self._abandoned = threading.Event()
@@ -125,7 +125,7 @@ class OutputFollower:
             elif item.kind == wire.Kind.OUTPUT:
                 output.append(item)
             else:
-                self._post_all(self._pulse.report(item.kind, item.rank, item.payload, at))
+                self._post_all(self._reports.report(item.kind, item.rank, item.payload, at))
         return self._router.frames(output, at) + self._router.launcher_out(b"".join(own_words))
 
     def _match(self, pieces: Sequence[Piece], at: float, written_at: float | None = None) -> None:
@@ -135,21 +135,23 @@ class OutputFollower:
 
     def _tell(self, at: float) -> None:
         """Post a digest when one is due, and at once at the first step; save the position."""
-        first_step = self._pulse.has_step and not self._first_step_told
+        first_step = self._reports.has_step and not self._first_step_told
         if at < self._next_digest and not first_step:
             return
         self._first_step_told |= first_step
         self._next_digest = at + self._followed.digest_seconds
-        self._post(self._pulse.digest(at))
+        self._post(self._reports.digest(at))
         if not self._decoder.outstanding:
             log_size = self._router.launcher_log_size
-            self._position.save(self._out, self._err, self._decoder.pending, log_size, self._pulse)
+            self._position.save(
+                self._out, self._err, self._decoder.pending, log_size, self._reports
+            )
 
     def _finish(self) -> None:
         """Nothing more will come: hand on what is left, then say how it ended."""
         at = clock.now()
         self._match(self._take(self._decoder.close(), at) + self._router.rests(at), at)
-        self._post(self._pulse.digest(at))
+        self._post(self._reports.digest(at))
         ended = self._ended()
         self._out.close()
         self._err.close()
@@ -164,9 +166,9 @@ class OutputFollower:
             exit_code=ending.exit_code if ending else None,
             signal=ending.signal if ending else None,
             ranks_total=len(self._followed.rank_hosts),
-            ranks_succeeded=len(self._pulse.succeeded()),
-            reports=self._pulse.reports,
-            last_words=self._router.last_words(self._pulse.first_failed),
+            ranks_succeeded=len(self._reports.succeeded()),
+            reports=self._reports.have_come,
+            last_words=self._router.last_words(self._reports.first_failed),
         )
 
     def _post_all(self, events: Sequence[Event]) -> None:

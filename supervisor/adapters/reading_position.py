@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from supervisor.adapters.pulse import Pulse
+from supervisor.adapters.rank_reports import RankReports
 from supervisor.adapters.spool import SpoolReader
 
 
@@ -26,15 +26,20 @@ class ReadingPosition:
         segment, offset = self._loaded.get(stream, (1, 0))
         return int(segment), int(offset)
 
-    def restore(self, pulse: Pulse) -> int:
-        """Tell the pulse which ranks had ended well; answer how much of launcher.log is accounted
+    def restore(self, reports: RankReports) -> int:
+        """Tell them which ranks had ended well; answer how much of launcher.log is accounted
         for.
         """
-        pulse.mark_succeeded(_expand(self._loaded.get("succeeded", [])))
+        reports.mark_succeeded(_expand(self._loaded.get("succeeded", [])))
         return int(self._loaded.get("launcher_log", 0))
 
     def save(
-        self, out: SpoolReader, err: SpoolReader, pending: int, launcher_log: int, pulse: Pulse
+        self,
+        out: SpoolReader,
+        err: SpoolReader,
+        pending: int,
+        launcher_log: int,
+        reports: RankReports,
     ) -> None:
         """Save the last round's position and remember this one; `pending` bytes of out are not
         decoded yet.
@@ -51,7 +56,7 @@ class ReadingPosition:
             "out": (out.segment, out.offset - pending),
             "err": (err.segment, err.offset),
             "launcher_log": launcher_log,
-            "succeeded": _fold(pulse.succeeded()),
+            "succeeded": _fold(reports.succeeded()),
         }
 
 

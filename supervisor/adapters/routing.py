@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from supervisor import wire
 from supervisor.adapters.console import Console
 from supervisor.adapters.lines import LineGatherer
-from supervisor.adapters.pulse import Pulse
 from supervisor.adapters.rank_logs import RankLogs
+from supervisor.adapters.rank_reports import RankReports
 from supervisor.adapters.run_folder import AttemptFolder
 from supervisor.adapters.sightings import Piece
 from supervisor.adapters.step_lines import latest_step
@@ -27,10 +27,10 @@ class Router:
         folder: AttemptFolder,
         rank_hosts: Sequence[str],
         console: Console,
-        pulse: Pulse,
+        reports: RankReports,
         launcher_log_size: int,
     ) -> None:
-        self._rank_hosts, self._console, self._pulse = rank_hosts, console, pulse
+        self._rank_hosts, self._console, self._reports = rank_hosts, console, reports
         self._logs, self._lines = RankLogs(folder.ranks), LineGatherer()
         self._launcher_path = folder.launcher_log
         self._launcher_log = open(folder.launcher_log, "ab", buffering=0)  # noqa: SIM115
@@ -60,7 +60,7 @@ class Router:
     def extra_lines(self, added: Sequence[bytes], at: float) -> list[Piece]:
         """Whole lines of log files that the command writes by itself; whose they are is unknown."""
         if added:
-            self._pulse.output_at = at
+            self._reports.output_at = at
         return [
             Piece(
                 source=Source.RANK,
@@ -100,7 +100,7 @@ class Router:
         self._launcher_log.close()
 
     def _rank_output(self, rank: int, frames: Sequence[wire.Frame], at: float) -> list[Piece]:
-        self._pulse.output_at = at
+        self._reports.output_at = at
         pieces: list[Piece] = []
         for offset, data in _joined(frames):
             is_new = bool(self._logs.write(rank, offset, data))
@@ -113,8 +113,8 @@ class Router:
             return []
         if show:
             self._console.show(rank, lines)
-        if self._pulse.wants_step_lines(rank) and (step := latest_step(lines)) is not None:
-            self._pulse.step_line(rank, step, at)
+        if self._reports.wants_step_lines(rank) and (step := latest_step(lines)) is not None:
+            self._reports.step_line(rank, step, at)
         return [
             Piece(
                 source=Source.RANK,

@@ -34,7 +34,7 @@ class _Rank:
     output_size: int | None = None
 
 
-class Pulse:
+class RankReports:
     """Takes the reports of all ranks of an attempt."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Pulse:
             self._ranks[rank].succeeded = True
 
     @property
-    def reports(self) -> bool:
+    def have_come(self) -> bool:
         return any(rank.started or rank.ended for rank in self._ranks)
 
     def digest(self, at: float) -> ProgressSeen:

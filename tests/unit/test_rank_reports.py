@@ -2,21 +2,21 @@
 
 import json
 
-from supervisor.adapters.pulse import Pulse
+from supervisor.adapters.rank_reports import RankReports
 from supervisor.core.events import RankFailed
 
 
-def pulse(hosts: str = "aabb") -> Pulse:
-    return Pulse(1, list(hosts), beat_seconds=1.0, at=0.0)
+def of_hosts(hosts: str = "aabb") -> RankReports:
+    return RankReports(1, list(hosts), beat_seconds=1.0, at=0.0)
 
 
-def tell(pulse: Pulse, kind: str, rank: int, at: float, **words: object) -> list[object]:
-    return list(pulse.report(kind, rank, json.dumps(words).encode(), at))
+def tell(reports: RankReports, kind: str, rank: int, at: float, **words: object) -> list[object]:
+    return list(reports.report(kind, rank, json.dumps(words).encode(), at))
 
 
 def test_the_lowest_step_is_the_progress() -> None:
     """A rank that runs ahead is not the training's progress."""
-    ranks = pulse()
+    ranks = of_hosts()
     for rank, step in enumerate((12, 10, 12, 12)):
         tell(ranks, "b", rank, 5.0, state="S", step=step, phase="step")
     digest = ranks.digest(6.0)
@@ -26,7 +26,7 @@ def test_the_lowest_step_is_the_progress() -> None:
 
 def test_step_at_moves_only_when_the_lowest_rises() -> None:
     """Beats are life, not progress."""
-    ranks = pulse("a")
+    ranks = of_hosts("a")
     times = []
     for at, step in ((1.0, 5), (2.0, 5), (3.0, 6)):
         tell(ranks, "b", 0, at, state="S", step=step, phase="step")
@@ -37,7 +37,7 @@ def test_step_at_moves_only_when_the_lowest_rises() -> None:
 
 def test_a_host_is_silent_when_none_of_its_ranks_beat() -> None:
     """One live shim is enough to know that the host lives."""
-    ranks = pulse()
+    ranks = of_hosts()
     for rank in range(4):
         tell(ranks, "s", rank, 0.0)
     for at in (5.0, 9.5):
@@ -49,7 +49,7 @@ def test_a_host_is_silent_when_none_of_its_ranks_beat() -> None:
 
 def test_a_stopped_rank_is_told() -> None:
     """SIGSTOP leaves a process that will never step again."""
-    ranks = pulse()
+    ranks = of_hosts()
     tell(ranks, "b", 2, 1.0, state="T")
 
     assert ranks.digest(2.0).stopped_ranks == (2,)
@@ -57,7 +57,7 @@ def test_a_stopped_rank_is_told() -> None:
 
 def test_an_exit_is_reported_once() -> None:
     """The second reading of a spool repeats every report."""
-    ranks = pulse()
+    ranks = of_hosts()
     first = tell(ranks, "x", 3, 2.0, exit_code=None, signal=9, step=30)
     again = tell(ranks, "x", 3, 2.5, exit_code=None, signal=9, step=30)
     expected = RankFailed(at=2.0, attempt=1, rank=3, host="b", exit_code=None, signal=9, step=30)
@@ -67,7 +67,7 @@ def test_an_exit_is_reported_once() -> None:
 
 def test_success_is_the_ranks_own_word() -> None:
     """Only an exit report with code 0 counts."""
-    ranks = pulse()
+    ranks = of_hosts()
     tell(ranks, "x", 0, 1.0, exit_code=0, signal=None)
     tell(ranks, "x", 1, 1.0, exit_code=3, signal=None)
 
@@ -76,7 +76,7 @@ def test_success_is_the_ranks_own_word() -> None:
 
 def test_slots_outrank_step_lines() -> None:
     """A script may print steps of something else."""
-    ranks = pulse("a")
+    ranks = of_hosts("a")
     ranks.step_line(0, 7, 1.0)
     before = ranks.digest(1.0).step
     tell(ranks, "b", 0, 2.0, state="R", step=100, phase="step")
@@ -87,7 +87,7 @@ def test_slots_outrank_step_lines() -> None:
 
 def test_nonsense_is_no_news() -> None:
     """What a frame says is data; a rank that does not exist says nothing."""
-    ranks = pulse("a")
+    ranks = of_hosts("a")
     reports = [ranks.report("b", 0, b"\xff{", 1.0), ranks.report("b", 99, b"{}", 1.0)]
     reports.append(tell(ranks, "b", 0, 1.0, step="x", phase=[1], state=None))
 
@@ -96,7 +96,7 @@ def test_nonsense_is_no_news() -> None:
 
 def test_a_cascade_of_failures_is_bounded() -> None:
     """10,000 ranks dying write 64 events."""
-    ranks = Pulse(1, ["h"] * 1000, beat_seconds=1.0, at=0.0)
+    ranks = RankReports(1, ["h"] * 1000, beat_seconds=1.0, at=0.0)
     events = [tell(ranks, "x", rank, 1.0, exit_code=1, signal=None) for rank in range(1000)]
 
     assert sum(map(len, events)) == 64
@@ -104,7 +104,7 @@ def test_a_cascade_of_failures_is_bounded() -> None:
 
 def test_a_rank_that_prints_one_step_and_never_a_step_again_holds_nobody_back() -> None:
     """Every rank says "resuming from step 30"; only rank 0 prints its steps."""
-    ranks = pulse("aab")
+    ranks = of_hosts("aab")
     for rank in range(3):
         tell(ranks, "s", rank, 0.0)
         ranks.step_line(rank, 30, 1.0)
