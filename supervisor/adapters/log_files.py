@@ -53,17 +53,20 @@ def read_blocks(log: LogFile, seen: Callable[[int], None] = lambda size: None) -
 
 
 def _blocks(text: IO[bytes]) -> Iterator[bytes]:
-    carry = b""
-    while piece := text.read(BLOCK):
-        data = carry + piece if carry else piece
-        cut = data.rfind(b"\n") + 1 or data.rfind(b"\r") + 1
-        if not cut and len(data) >= BLOCK:
-            cut = len(data)
-        carry = data[cut:]
+    """One buffer for all: fresh memory for each block costs more than reading does."""
+    buffer, kept = bytearray(BLOCK), 0
+    view = memoryview(buffer)
+    while size := text.readinto(view[kept:]):  # type: ignore[attr-defined]
+        end = kept + size
+        cut = buffer.rfind(b"\n", 0, end) + 1 or buffer.rfind(b"\r", 0, end) + 1
+        if not cut and end == BLOCK:
+            cut = end
         if cut:
-            yield data[:cut]
-    if carry:
-        yield carry
+            yield bytes(view[:cut])
+        kept = end - cut
+        view[:kept] = view[cut:end]
+    if kept:
+        yield bytes(view[:kept])
 
 
 def _opened(log: LogFile, stack: ExitStack) -> IO[bytes]:

