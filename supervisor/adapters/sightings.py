@@ -82,11 +82,12 @@ class Sightings:
     def _hit(self, piece: Piece, start: int, block: bytes, found: Found) -> Hit | None:
         line_number = piece.first_line + block.count(b"\n", start, found.start)
         boxed = None if piece.host else speaker(block, found.start)
+        host = self._resolve(boxed) if boxed else piece.host
         return make_hit(
             found,
             block[found.start : found.end],
-            source=piece.source,
-            host=piece.host or (self._resolve(boxed) if boxed else None),
+            source=Source.RANK if boxed and host else piece.source,
+            host=host,
             rank=piece.rank,
             line_number=line_number,
             resolve=self._resolve,

@@ -149,12 +149,16 @@ def _first_word(evidence: Evidence, by: Callable[[Hit], bool]) -> Hit | None:
     return None if first is None else first.hit
 
 
-def first_outside_word(evidence: Evidence) -> Hit | None:
-    """The first that launcher, scheduler or kernel said of an end: proof, a vote, or that a rank
+def first_word(evidence: Evidence, *, outside: bool = False) -> Hit | None:
+    """The first that anybody, or anybody but a rank, said of an end: proof, a vote, or that a rank
     ended or somebody cancelled the job.
     """
     notices = (e for e in evidence.minor if e.hit.role is Role.NOTICE and e.hit.cause in ENDS)
-    said = (event for event in (*evidence.hits, *notices) if event.hit.source is not Source.RANK)
+    said = (
+        event
+        for event in (*evidence.hits, *notices)
+        if not outside or event.hit.source is not Source.RANK
+    )
     first = min(said, key=lambda event: (event.at, event.hit.line_number), default=None)
     return None if first is None else first.hit
 

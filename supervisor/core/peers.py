@@ -48,7 +48,7 @@ def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> t
     if len(named) != 1 or facts.application_hits(evidence):
         return ()
     host, hit = next(iter(named.items()))
-    if passed_probe(evidence, host) or hit.host or hit != facts.first_outside_word(evidence):
+    if passed_probe(evidence, host) or hit.host or hit != facts.first_word(evidence, outside=True):
         return ()
     return (Charge(host=host, cause=hit.cause, why=told(hit), quotes=(quoted(hit),)),)
 
@@ -73,8 +73,11 @@ def absence(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 def suspicion(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     """One complaint is a strike; a second one in another attempt blames. A launcher that names
-    several hosts only tells whom it tore down.
+    several hosts only tells whom it tore down, and one that saw a rank end explains the complaint.
     """
+    word = facts.first_word(evidence, outside=True)
+    if word is not None and word.cause is Cause.UNKNOWN:
+        return None
     votes = complaints(evidence, ledger)
     said = tuple((host, hit) for host, by in votes.items() for hit in by.values())
     torn = {host for host, hit in said if hit.source is not Source.RANK and not hit.host}

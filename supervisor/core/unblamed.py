@@ -55,7 +55,7 @@ def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
 
 def asked_to_end(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     """The first thing wrong is a signal passed on: somebody cancelled the job."""
-    hit = facts.first_outside_word(evidence)
+    hit = facts.first_word(evidence)
     if evidence.end_ordered_at is not None or hit is None or hit.cause is not Cause.PREEMPTED:
         return None
     return because(hit, Confidence.WEAK)
@@ -90,16 +90,29 @@ def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
             why = f"{told(said[0])}: seen on one rank only, so it may not come again"
         lines = tuple(quoted(hit) for hit in said)
         return Verdict(cause=Cause.UNKNOWN, why=why, suspects=hosts, lines=lines)
+    return _hinted(evidence) or Verdict(cause=Cause.UNKNOWN, why=_silence(evidence))
+
+
+def _hinted(evidence: Evidence) -> Verdict | None:
+    """What comes nearest to a cause: a wait in vain, consequences only, an end, a notice."""
+    word, outside = facts.first_word(evidence), facts.first_word(evidence, outside=True)
+    echoes = any(_is_echo(event.hit) for event in evidence.minor)
     hint = next((event.hit for event in evidence.minor if _is_hint(event.hit)), None)
+    if word is not None and word.cause is Cause.HANG:
+        return because(word, Confidence.WEAK)
+    if outside is not None and outside.cause is Cause.UNKNOWN and not echoes:
+        return because(outside, Confidence.WEAK)
     if hint is not None:
         return because(hint, Confidence.WEAK)
-    word = facts.first_outside_word(evidence)
-    if word is not None and word.cause is Cause.UNKNOWN:
-        return because(word, Confidence.WEAK)
-    if evidence.failures or any(event.hit.role is Role.CASCADE for event in evidence.minor):
+    cascade = any(event.hit.role is Role.CASCADE for event in evidence.minor)
+    if evidence.failures or cascade:
         why = "every failure seen is the consequence of another, unseen one"
         return Verdict(cause=Cause.CASCADE_ONLY, why=why)
-    return Verdict(cause=Cause.UNKNOWN, why=_silence(evidence))
+    return None
+
+
+def _is_echo(hit: Hit) -> bool:
+    return hit.role is Role.CASCADE and hit.source is Source.RANK
 
 
 def _is_hint(hit: Hit) -> bool:
