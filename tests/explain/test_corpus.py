@@ -7,12 +7,12 @@ import pytest
 import yaml
 from asking import KNOWN_WRONG, Asking, cases, verdict
 
-CORPUS = Path(__file__).parents[1] / "logs" / "corpus"
-NAMES = sorted(path.stem for path in CORPUS.glob("*.yaml"))
+LOGS = Path(__file__).parents[1] / "logs"
+PATHS = {path.stem: path for kind in ("corpus", "held_out") for path in LOGS.glob(f"{kind}/*.yaml")}
 
 
 def _case(name: str) -> dict[str, Any]:
-    case: dict[str, Any] = yaml.safe_load((CORPUS / f"{name}.yaml").read_text(encoding="utf-8"))
+    case: dict[str, Any] = yaml.safe_load(PATHS[name].read_text(encoding="utf-8"))
     return case
 
 
@@ -43,7 +43,7 @@ def _accepted(expected: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", cases(NAMES, "corpus"))
+@pytest.mark.parametrize("name", cases(sorted(PATHS), "corpus"))
 def test_verdict_is_as_labelled(name: str, explain: Asking, tmp_path: Path) -> None:
     """Each case says why it is labelled so."""
     case = _case(name)
@@ -58,8 +58,8 @@ def test_verdict_is_as_labelled(name: str, explain: Asking, tmp_path: Path) -> N
 
 def test_the_corpus_is_here() -> None:
     """An empty folder would pass."""
-    assert len(NAMES) >= 102
+    assert len(PATHS) >= 102 + 133
 
 
 def test_cases_known_wrong_exist() -> None:
-    assert set() == set(KNOWN_WRONG["corpus"]) - set(NAMES)
+    assert set() == set(KNOWN_WRONG["corpus"]) - set(PATHS)
