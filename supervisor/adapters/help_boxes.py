@@ -1,4 +1,4 @@
-"""Open MPI puts who speaks on a line of its own: a box between dashes with `Local host: x` in it."""
+"""Open MPI puts who speaks on a line of its own: a box between dashes, `Local host: x` in it."""
 
 import re
 
@@ -11,6 +11,6 @@ def speaker(block: bytes, start: int) -> str | None:
     """The host that wrote the box in which the line at `start` stands."""
     if block[start : start + 1] != b" ":
         return None
-    top = max(0, start - _BOX, block.rfind(_EDGE, 0, start))
-    found = _LOCAL.search(block, top, start)
+    above = block[max(0, start - _BOX) : start].replace(b"\r", b"\n")  # a bar's line is over
+    found = _LOCAL.search(above, max(0, above.rfind(_EDGE)))
     return found[1].decode("latin-1") if found else None

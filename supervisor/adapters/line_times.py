@@ -4,7 +4,8 @@ Only differences count, so years and time zones are left out: a stamp is seconds
 within a day where no date is given. Understood, after at most a few tags:
 
     2026-03-21T02:07:08.41   2026-03-21 02:07:08,410   2026/03/21 02:07:08   [2026-03-21 02:07:08]
-    E0321 02:07:14.100000 (glog)   Mar 21 02:07:14 (syslog)   02:07:14.100   [02:07:14]
+    E0321 02:07:14.100000 (glog)   [E321 02:07:14.100000 (c10)   Mar 21 02:07:14 (syslog)
+    02:07:14.100   [02:07:14]
 """
 
 import re
@@ -18,9 +19,9 @@ _DAY = 86400.0
 
 _CLOCK = rb"(?P<clock>[0-2]\d:[0-5]\d:[0-6]\d(?:[.,]\d{1,9})?)"
 _STAMP = re.compile(
-    rb"(?:^|[\s\[(|])(?:"
+    rb"(?:^|[\s\[(|]|\]:)(?:"
     rb"\d{4}[-/](?P<month>[01]\d)[-/](?P<day>[0-3]\d)[T _]"
-    rb"|[IWEFD](?P<glog>[01]\d[0-3]\d) "
+    rb"|[IWEFD](?P<glog>[01]?\d[0-3]\d) "
     rb"|(?P<name>[A-Z][a-z]{2}) {1,2}(?P<date>\d{1,2}) (?:\d{4} )?"
     rb"|)" + _CLOCK
 )
@@ -53,14 +54,15 @@ def stamp_near(block: bytes, start: int, end: int) -> Stamp | None:
         if stamp is not None or start <= floor:
             return stamp
         end = start - 1
-        start = max(block.rfind(b"\n", floor, end) + 1, floor)
+        ends = (block.rfind(mark, floor, end) + 1 for mark in (b"\n", b"\r"))
+        start = max(floor, *ends)
 
 
 def _day(found: re.Match[bytes]) -> int | None:
     if found["month"]:
         return int(found["month"]) * _DAYS_A_MONTH + int(found["day"])
     if found["glog"]:
-        return int(found["glog"][:2]) * _DAYS_A_MONTH + int(found["glog"][2:])
+        return int(found["glog"][:-2]) * _DAYS_A_MONTH + int(found["glog"][-2:])
     if found["name"] and (month := _MONTHS.find(found["name"])) >= 0:
         return (month // 3 + 1) * _DAYS_A_MONTH + int(found["date"])
     return None

@@ -2,12 +2,15 @@
 
 File order is not time order where the files of many ranks were put one after the other; so where
 lines carry time stamps, those decide, and a line without one takes the time of the line before it.
+A time of the day before any date is seen is one of the first day's. Colors go before anything is
+read: a banner, a time stamp or a box may be painted like any word.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from supervisor.adapters.hits import Place, Resolve
+from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.line_times import stamp_near
 from supervisor.adapters.log_files import LogFile, read_blocks
 from supervisor.adapters.log_sections import Owner, owner_of, sections
@@ -37,7 +40,7 @@ class LogReader:
         self._sightings = Sightings(1, lambda: matcher, resolve, place)
         self._resolve = resolve
         self._hits: list[HitSeen] = []
-        self._latest, self._day = 0.0, 0.0
+        self._latest, self._first_day, self._day = 0.0, 0.0, 0.0
         self._first_step: int | None = None
         self._top_step: int | None = None
         self._lines = 0
@@ -46,7 +49,7 @@ class LogReader:
         """Read one log to its end."""
         owner, first_line = owner_of(log.name, log.name, self._resolve), 1
         for block in read_blocks(log, seen):
-            for part, lines in sections(block, owner, self._resolve):
+            for part, lines in sections(without_escapes(block), owner, self._resolve):
                 self._part(part, first_line, lines)
                 first_line += lines.count(b"\n")
                 owner = part
@@ -55,7 +58,7 @@ class LogReader:
     def result(self) -> LogRead:
         """All that was read."""
         return LogRead(
-            hits=tuple(sorted(self._hits, key=lambda event: event.at)),
+            hits=tuple(sorted(map(self._dated, self._hits), key=lambda event: event.at)),
             first_step=self._first_step,
             top_step=self._top_step,
             lines=self._lines,
@@ -81,9 +84,13 @@ class LogReader:
             return self._latest
         if stamp.dated:
             self._day = stamp.seconds - stamp.seconds % _DAY
+            self._first_day = self._first_day or self._day
         at = stamp.seconds if stamp.dated else self._day + stamp.seconds
         self._latest = max(self._latest, at)
         return at
+
+    def _dated(self, event: HitSeen) -> HitSeen:
+        return event if event.at >= _DAY else replace(event, at=self._first_day + event.at)
 
     def _steps(self, lines: bytes) -> None:
         step = latest_step(lines)

@@ -64,8 +64,9 @@ def sections(
 
 def _banners(block: bytes) -> list[tuple[int, str]]:
     """Where a banner's line begins, and the name in it."""
-    starts = [0, *(head.start() + 1 for head in _HEAD.finditer(block))]
-    banners = ((start, _BANNER.match(block, start)) for start in starts)
+    text = block.replace(b"\r", b"\n") if b"\r" in block else block  # a bar's line is over
+    starts = [0, *(head.start() + 1 for head in _HEAD.finditer(text))]
+    banners = ((start, _BANNER.match(text, start)) for start in starts)
     return [(start, banner[1].decode("latin-1")) for start, banner in banners if banner]
 
 
