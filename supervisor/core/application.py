@@ -15,9 +15,8 @@ def application(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     hits = tuple(h for h in own_words(evidence) if h.cause is not Cause.ENVIRONMENT)
     if not hits:
         return _diverged(evidence) or _refused(evidence)
-    first = next((h for h in hits if _spread(h, hits) > 1), hits[0])
-    everywhere = _spread(first, hits) > 1 or first.cause is Cause.USER_OOM
-    if everywhere or _before_first_step(evidence, hits):
+    first = next((h for h in hits if _is_everyones(h, hits)), hits[0])
+    if _is_everyones(first, hits) or _before_first_step(evidence, hits):
         return because(first, Confidence.LIKELY)
     return None
 
@@ -47,13 +46,22 @@ def own_words(evidence: Evidence) -> tuple[Hit, ...]:
     if ended is not None and ended.reports and not evidence.failures:
         return ()
     found = facts.application_hits(evidence)
-    decisive = (event.hit for event in evidence.hits if event.hit.role is Role.PROOF)
+    decisive = (event.hit for event in evidence.hits if _decides(event.hit))
     first = next((hit for hit in decisive if not _minor_claim(hit)), None)
     return found if first is None or first.cause in facts.APPLICATION else ()
 
 
+def _decides(hit: Hit) -> bool:
+    return hit.role is Role.PROOF or hit.cause in facts.APPLICATION
+
+
 def _minor_claim(hit: Hit) -> bool:
     return hit.source is Source.RANK and hit.cause not in facts.APPLICATION and not is_proof(hit)
+
+
+def _is_everyones(hit: Hit, hits: tuple[Hit, ...]) -> bool:
+    """A defect of the program whichever rank meets it, or what the ranks of two hosts met."""
+    return hit.role is Role.PROOF or _spread(hit, hits) > 1
 
 
 def _spread(hit: Hit, hits: tuple[Hit, ...]) -> int:

@@ -179,14 +179,14 @@ def test_the_same_exception_on_two_hosts_is_the_users() -> None:
 
 
 def test_one_exception_of_one_rank_after_progress_is_unknown_and_strikes_nobody() -> None:
-    found = verdict(said(Cause.USER_ERROR), failed(0, "a"))
+    found = verdict(said(Cause.USER_ERROR, role=Role.VOTE), failed(0, "a"))
 
     assert (Cause.UNKNOWN, ()) == short(found)
     assert () == found.suspects
 
 
 def test_an_exception_before_the_first_step_with_nobody_ahead_is_the_users() -> None:
-    raised = (said(Cause.USER_ERROR), failed(0, "a"))
+    raised = (said(Cause.USER_ERROR, role=Role.VOTE), failed(0, "a"))
 
     assert Cause.USER_ERROR is verdict(*raised, base=UNSTEPPED).cause
     killed = failed(4, "c", None, 9)
@@ -197,9 +197,15 @@ def test_memory_of_the_device_is_the_users_wherever() -> None:
     assert Cause.USER_OOM is verdict(said(Cause.USER_OOM), failed(0, "a")).cause
 
 
+def test_a_defect_of_the_program_is_the_users_whichever_rank_meets_it() -> None:
+    found = verdict(said(Cause.USER_ERROR, role=Role.PROOF), failed(0, "a"))
+
+    assert (Cause.USER_ERROR, ()) == short(found)
+
+
 def test_exceptions_of_a_log_without_hosts_are_counted_by_rank() -> None:
     """A saved log may say which rank spoke and not where."""
-    events = [said(Cause.USER_ERROR, None, rank=rank) for rank in (0, 1)]
+    events = [said(Cause.USER_ERROR, None, rank=rank, role=Role.VOTE) for rank in (0, 1)]
     mute = replace(STEPPED, ended=replace(ENDED, reports=False))
 
     assert Cause.USER_ERROR is verdict(*events, base=mute).cause
