@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from supervisor.adapters import keeping
 from supervisor.adapters.console import Console
 from supervisor.adapters.database import Database
+from supervisor.adapters.host_names import HostNames
 from supervisor.adapters.output import Followed, OutputFollower
 from supervisor.adapters.run_folder import AttemptFolder
 from supervisor.adapters.run_spec import RunSpec
@@ -24,7 +25,7 @@ class Following:
         self, spec: RunSpec, post: Callable[[Event], object], warn: Callable[[str], None]
     ) -> None:
         self._spec, self._post = spec, post
-        self._spelled = spec.spelled()
+        self._names = HostNames(tuple(spec.spelled()), {})
         self._database = Database(spec.signature_folders, warn)
 
     def follower(
@@ -46,9 +47,10 @@ class Following:
         )
         tags = [f"{rank} {host}" for rank, host in enumerate(rank_hosts)]
         console = Console(self._spec.console, tags)
-        sightings = Sightings(attempt, self._database.matcher, self._resolve)
-        return OutputFollower(followed, console, sightings, self._post)
+        canonical = [canonical_host(host) for host in rank_hosts]
 
-    def _resolve(self, name: str) -> str | None:
-        canonical = canonical_host(name)
-        return canonical if canonical in self._spelled else None
+        def place(rank: int) -> str | None:
+            return canonical[rank] if rank < len(canonical) else None
+
+        sightings = Sightings(attempt, self._database.matcher, self._names.resolve, place)
+        return OutputFollower(followed, console, sightings, self._post)

@@ -19,7 +19,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 REQUIRED = ("id", "title", "cause", "role", "sources", "blames", "pattern", "samples")
 OPTIONAL = ("near_misses", "literal", "references", "status", "description")
 _STATUSES = ("stable", "experimental")
-_NAMING_GROUPS = frozenset({"host", "hosts", "addr"})
+_NAMING_GROUPS = frozenset({"host", "hosts", "addr", "peer"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
