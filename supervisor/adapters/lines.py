@@ -6,6 +6,16 @@ LONGEST = 64 * 1024  # a line that grows beyond this is handed on in pieces
 _BAR = 1024  # a progress bar ends no line for hours: hand on what has been redrawn since
 
 
+def whole(data: bytes) -> int:
+    """How much of these bytes is whole lines, or enough of one to be handed on."""
+    cut = data.rfind(b"\n") + 1
+    if not cut and len(data) > _BAR:
+        cut = data.rfind(b"\r") + 1
+    if not cut and len(data) > LONGEST:
+        cut = len(data)
+    return cut
+
+
 class LineGatherer:
     """Keeps what is not yet a line, and counts the lines of each source."""
 
@@ -18,17 +28,13 @@ class LineGatherer:
         none yet.
         """
         data = self._carry[source] + data
-        cut = data.rfind(b"\n") + 1
-        if not cut and len(data) > _BAR:
-            cut = data.rfind(b"\r") + 1
-        if not cut and len(data) > LONGEST:
-            cut = len(data)
+        cut = whole(data)
         self._carry[source] = data[cut:]
-        return _ended(data[:cut])
+        return ended(data[:cut])
 
     def rest(self, source: int) -> bytes:
         """The unfinished line, when nothing more will come."""
-        return _ended(self._carry.pop(source, b""))
+        return ended(self._carry.pop(source, b""))
 
     def sources(self) -> list[int]:
         return [source for source, carry in self._carry.items() if carry]
@@ -40,7 +46,8 @@ class LineGatherer:
         return first
 
 
-def _ended(lines: bytes) -> bytes:
+def ended(lines: bytes) -> bytes:
+    """With a newline at their end, in place of the carriage return that a bar was cut at."""
     if not lines or lines.endswith(b"\n"):
         return lines
     return lines.removesuffix(b"\r") + b"\n"

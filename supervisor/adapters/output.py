@@ -17,6 +17,7 @@ from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.console import Console
 from supervisor.adapters.extra_logs import ExtraLogs
+from supervisor.adapters.printed_steps import PrintedSteps
 from supervisor.adapters.rank_reports import RankReports
 from supervisor.adapters.reading_position import ReadingPosition
 from supervisor.adapters.routing import Router
@@ -66,7 +67,8 @@ class OutputFollower:
         size = self._position.restore(self._reports)
         self._router = Router(followed.folder, followed.rank_hosts, console, self._reports, size)
         self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
-        self._extra_logs = ExtraLogs(followed.rank_logs)
+        self._extra_logs = _extra_logs(followed)
+        self._printed_steps = PrintedSteps(self._reports, followed.digest_seconds)
         self._abandoned = threading.Event()
 
     def abandon(self) -> None:
@@ -82,6 +84,9 @@ class OutputFollower:
                 f"cannot keep the output of attempt {self._followed.attempt}: {error}; the attempt "
                 "goes on under its keeper: make room, then start the same command again"
             ) from error
+        finally:
+            if self._extra_logs:
+                self._extra_logs.close()
 
     def _follow(self) -> None:
         pause = _SHORTEST_PAUSE
@@ -95,8 +100,16 @@ class OutputFollower:
             if moved:
                 pause = _SHORTEST_PAUSE
             elif not over:
-                self._keeper_ended(pause)  # waits
+                self._wait(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _wait(self, seconds: float) -> None:
+        """Until the keeper ends, or log files that the command writes by itself change."""
+        keeper = self._followed.keeper
+        if self._extra_logs and keeper is not None:
+            self._extra_logs.wait(keeper, seconds)
+        else:
+            self._keeper_ended(seconds)
 
     def _keeper_ended(self, wait_seconds: float) -> bool:
         keeper = self._followed.keeper
@@ -104,13 +117,21 @@ class OutputFollower:
 
     def _drain(self) -> bool:
         """Read a block of each stream; False when neither had anything new."""
-        out, err, extra = self._out.read(), self._err.read(), self._extra_logs.read()
+        out, err = self._out.read(), self._err.read()
+        extra = self._extra_logs.read() if self._extra_logs else []
         if not (out or err or extra):
             return False
         at = clock.now()
         pieces = self._take(self._decoder.feed(out), at) + self._router.launcher_err(err)
-        self._match(pieces + self._router.extra_lines(extra, at), at, self._written_at())
+        self._match(pieces + self._extra(extra, at), at, self._written_at())
         return True
+
+    def _extra(self, pieces: list[Piece], at: float) -> list[Piece]:
+        """Lines of log files that the command writes by itself."""
+        if pieces:
+            self._reports.output_at = at
+            self._printed_steps.look(pieces, at)
+        return pieces
 
     def _written_at(self) -> float | None:
         written = (stream.written_at for stream in (self._out, self._err))
@@ -151,6 +172,8 @@ class OutputFollower:
         """Nothing more will come: hand on what is left, then say how it ended."""
         at = clock.now()
         self._match(self._take(self._decoder.close(), at) + self._router.rests(at), at)
+        for extra in self._extra_logs.rest() if self._extra_logs else ():
+            self._match(self._extra(extra, at), at)
         self._post(self._reports.digest(at))
         ended = self._ended()
         self._out.close()
@@ -174,3 +197,11 @@ class OutputFollower:
     def _post_all(self, events: Sequence[Event]) -> None:
         for event in events:
             self._post(event)
+
+
+def _extra_logs(followed: Followed) -> ExtraLogs | None:
+    """What we write ourselves is not among them, whatever the pattern covers."""
+    if followed.rank_logs is None:
+        return None
+    ours = str(followed.folder.path.parent)
+    return ExtraLogs(followed.rank_logs, followed.rank_hosts, apart=ours)

@@ -14,7 +14,7 @@ from supervisor.adapters.sightings import Piece
 from supervisor.adapters.step_lines import latest_step
 from supervisor.core.signature import Source
 
-_LAUNCHER_OUT, _LAUNCHER_ERR, _EXTRA = -1, -2, -3  # sources beside the ranks
+_LAUNCHER_OUT, _LAUNCHER_ERR = -1, -2  # sources beside the ranks
 _LAST_WORDS = 5
 _LAST_WORDS_BYTES = 4096
 
@@ -56,21 +56,6 @@ class Router:
 
     def launcher_err(self, words: bytes) -> list[Piece]:
         return self._launcher(_LAUNCHER_ERR, words)
-
-    def extra_lines(self, added: Sequence[bytes], at: float) -> list[Piece]:
-        """Whole lines of log files that the command writes by itself; whose they are is unknown."""
-        if added:
-            self._reports.output_at = at
-        return [
-            Piece(
-                source=Source.RANK,
-                rank=None,
-                host=None,
-                first_line=self._lines.count(_EXTRA, lines),
-                lines=lines if lines.endswith(b"\n") else lines + b"\n",
-            )
-            for lines in added
-        ]
 
     def rests(self, at: float) -> list[Piece]:
         """The unfinished lines of all sources, when nothing more will come."""
