@@ -17,6 +17,7 @@ from supervisor.adapters.hits import Found, make_hit
 from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.matcher_fast import FastEngine, fast_engine
 from supervisor.adapters.matcher_plain import PlainEngine
+from supervisor.adapters.pattern_check import all_literals
 from supervisor.adapters.signature_files import SignatureSet
 
 __all__ = ["Found", "Matcher", "make_hit"]
@@ -44,7 +45,7 @@ class Matcher:
         self._patterns: dict[int, re.Pattern[bytes]] = {}  # compiled when first needed
         self._strikes = [0] * len(texts)
         self._on_switched_off = on_switched_off
-        self._plain = PlainEngine([entry.literal for entry in self._entries])
+        self._plain = PlainEngine([entry.literal for entry in self._entries], self._literals)
         self._fast = None if engine == "plain" else fast_engine(texts, wait=engine == "fast")
 
     @property
@@ -59,25 +60,22 @@ class Matcher:
             text = text.replace(b"\r", b"\n")
         clean = without_escapes(text)
         place = _same if clean is text else _Places(clean, text).of
-        nominated = _lines(clean, self._engine().nominate(clean))
-        hits = [
-            self._found(index, hit, place(line))
-            for index, line in nominated
-            if (hit := self._confirm(index, clean[line[0] : line[1]]))
+        found = [
+            self._found(index, hit, place((start, end)))
+            for start, end, index in _lines(clean, self._engine().nominate(clean))
+            if (hit := self._confirm(index, clean[start:end]))
         ]
-        return sorted(hits, key=lambda found: found.start)
+        return _without_needless(found)
 
     def _engine(self) -> PlainEngine | FastEngine:
         return self._fast if self._fast and self._fast.ready() else self._plain
 
+    def _literals(self, index: int) -> list[bytes]:
+        return all_literals(self._entries[index].signature.pattern)
+
     def _found(self, index: int, hit: re.Match[bytes], line: _Line) -> Found:
-        return Found(
-            signature=self._entries[index].signature,
-            start=line[0],
-            end=line[1],
-            at=hit.start(),
-            captures={name: text for name, text in hit.groupdict().items() if text is not None},
-        )
+        captures = {name: text for name, text in hit.groupdict().items() if text is not None}
+        return Found(self._entries[index].signature, *line, at=hit.start(), captures=captures)
 
     def _confirm(self, index: int, line: bytes) -> re.Match[bytes] | None:
         if self._strikes[index] >= _STRIKES:
@@ -129,6 +127,17 @@ class _Places:
         return self._starts[number], self._starts[number + 1] - 1
 
 
+def _without_needless(found: list[Found]) -> list[Found]:
+    """A fallback counts only on a line that nothing else hits, the first of several."""
+    known = {hit.start for hit in found if not hit.signature.fallback}
+    kept: list[Found] = []
+    for hit in found:
+        if not hit.signature.fallback or hit.start not in known:
+            kept.append(hit)
+            known.add(hit.start)
+    return kept
+
+
 def _same(line: _Line) -> _Line:
     return line
 
@@ -142,15 +151,16 @@ def _starts(text: bytes) -> Iterator[int]:
             return
 
 
-def _lines(text: bytes, nominated: Iterable[tuple[int, int]]) -> Iterator[tuple[int, _Line]]:
-    """Each nominated (signature, line) once."""
-    seen: set[tuple[int, int]] = set()
+def _lines(text: bytes, nominated: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Each nominated line and signature once, in order: start, end, signature."""
+    lines: set[tuple[int, int, int]] = set()
+    start, end = 0, -1
     for index, position in nominated:
-        start = text.rfind(b"\n", 0, position) + 1
-        if (index, start) not in seen:
-            seen.add((index, start))
-            end = text.find(b"\n", position)
-            yield index, (start, end if end >= 0 else len(text))
+        if not start <= position <= end:
+            start, end = text.rfind(b"\n", 0, position) + 1, text.find(b"\n", position)
+            end = end if end >= 0 else len(text)
+        lines.add((start, end, index))
+    return sorted(lines)
 
 
 def _windows(line: bytes, literal: bytes) -> Iterator[_Line]:

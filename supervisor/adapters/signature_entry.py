@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Word = TypeVar("_Word", bound=StrEnum)
 
 REQUIRED = ("id", "title", "cause", "role", "sources", "blames", "pattern", "samples")
-OPTIONAL = ("near_misses", "literal", "references", "status", "description")
+OPTIONAL = ("near_misses", "literal", "references", "status", "description", "fallback")
 _STATUSES = ("stable", "experimental")
 _NAMING_GROUPS = frozenset({"host", "hosts", "addr", "peer"})
 
@@ -130,7 +130,15 @@ def _signature(fields: dict[str, "Node"], place: Place) -> Signature:
         sources=_sources(fields["sources"], place),
         blames=blames,
         pattern=_pattern(fields["pattern"], blames, place),
+        fallback=_flag(fields, "fallback", place),
     )
+
+
+def _flag(fields: dict[str, "Node"], name: str, place: Place) -> bool:
+    text = _text(fields, name, place) or "false"
+    if text not in ("true", "false"):
+        place.refuse(fields[name], name, f"{text!r} is neither true nor false")
+    return text == "true"
 
 
 def _identifier(node: "Node", place: Place) -> str:

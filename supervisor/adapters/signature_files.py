@@ -23,7 +23,7 @@ from supervisor.errors import PlatformError, UsageError
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
-_FORMAT = "1"  # of the cached JSON and of the checks; raise it when either changes
+_FORMAT = "2"  # of the cached JSON and of the checks; raise it when either changes
 _MOST_BYTES = 4 << 20  # of one file: a signature file of 4 MiB is a mistake
 _SUFFIXES = (".yaml", ".yml")
 
@@ -187,6 +187,7 @@ def _signature(fields: dict[str, Any]) -> Signature:
         sources=frozenset(map(Source, fields["sources"])),
         blames=Blames(fields["blames"]),
         pattern=fields["pattern"],
+        fallback=fields["fallback"],
     )
 
 

@@ -64,6 +64,7 @@ class Signature:
     sources: frozenset[Source]
     blames: Blames
     pattern: str
+    fallback: bool = False  # counts only on lines that no other signature hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
