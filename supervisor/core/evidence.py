@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
-from supervisor.core.signature import Cause, Hit, Role, Source
+from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 
 MAX_FAILURES = 64
 MAX_HITS = 512  # of those that can decide
@@ -128,6 +128,7 @@ def application_hits(evidence: Evidence) -> tuple[Hit, ...]:
         for event in evidence.hits
         if event.hit.cause in APPLICATION
         and event.hit.source is Source.RANK
+        and not (event.hit.role is Role.VOTE and event.hit.blames is Blames.NAMED)
         and (not hosts or event.hit.host is None or event.hit.host in hosts)
         and not complained_first(evidence, event.hit.host, event.hit.rank)
     )
