@@ -8,6 +8,7 @@ answer comes back as an event.
 import asyncio
 import shlex
 import signal
+import subprocess
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +25,6 @@ from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.core import machine
 from supervisor.errors import PlatformError, SupervisorError, UsageError
-from supervisor.report import status_of, summary_of
 
 __all__ = ["RunSpec", "run"]
 
@@ -33,12 +33,15 @@ _ALIVE = (machine.Phase.RUNNING, machine.Phase.DUMPING, machine.Phase.ENDING)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(spec: RunSpec) -> int:
-    """Supervise a run to its end, or go on with the one its folder holds; answers the exit code."""
+def run(spec: RunSpec, keeper: "subprocess.Popen[bytes] | None" = None) -> int:
+    """Supervise a run to its end, or go on with the one its folder holds; answers the exit code.
+
+    `keeper` waits to be told of the first launch.
+    """
     folder = open_run_folder(spec.run_dir)
     with locked(folder):
         try:
-            return asyncio.run(_Engine(spec, folder).run())
+            return asyncio.run(_Engine(spec, folder, keeper).run())
         except ExceptionGroup as group:
             raise _told(_first_of(group), folder) from group
         except OSError as error:
@@ -92,8 +95,10 @@ def _continued(spec: RunSpec, first: ev.Event) -> RunSpec:
 class _Engine:
     """One run: its state, its queue, its tasks."""
 
-    def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
-        self._folder = folder
+    def __init__(
+        self, spec: RunSpec, folder: RunFolder, keeper: "subprocess.Popen[bytes] | None"
+    ) -> None:
+        self._folder, self._keeper = folder, keeper
         self._past = read_journal(folder.journal)
         self._spec = _continued(spec, self._past[0]) if self._past else spec
         self._state = machine.initial()
@@ -114,6 +119,7 @@ class _Engine:
             lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event),
             self._start,
             self._narration.say,
+            self._keeper,
         )
         self._journal = Journal(self._folder.journal)
         for number in _SIGNALS:
@@ -224,6 +230,8 @@ class _Engine:
         await self._queue.put(await work)
 
     async def _finish(self, action: act.Finish) -> None:
+        from supervisor.report import summary_of
+
         events = read_journal(self._folder.journal)
         await replace_json(self._folder.summary, summary_of(events, action))
         await self._write_status()
@@ -234,6 +242,8 @@ class _Engine:
 
     def _refresh_status(self) -> None:
         """A file system that stalls must not stall decisions: one write at a time, beside them."""
+        if self._state.phase is machine.Phase.LAUNCHING:  # the command does not wait for a report
+            return
         now = clock.now()
         if now - self._status_at >= _STATUS_EVERY and not self._status_lock.locked():
             self._status_at = now
@@ -245,6 +255,8 @@ class _Engine:
 
     async def _write_status(self) -> None:
         """One at a time: the last event's is the one that stays."""
+        from supervisor.report import status_of
+
         async with self._status_lock:
             await replace_json(self._folder.status, status_of(self._state, clock.now()))
 

@@ -1,6 +1,10 @@
 """The keeper: holds one attempt's launcher and its output, and outlives the supervisor.
 
-    keeper.py ATTEMPT_DIR [SEGMENT_BYTES SPOOL_BYTES]
+    keeper.py [--when-told] ATTEMPT_DIR [SEGMENT_BYTES SPOOL_BYTES]
+
+With --when-told nothing is touched before a byte arrives on standard input; at its end without
+one the keeper leaves. So a supervisor lets Python start, which takes longer than the launcher,
+before it has decided on a launch and journaled it; and one that dies undecided starts nothing.
 
 ATTEMPT_DIR/launch.json {"argv", "environment", "cwd"} says what to start; the environment in it is
 laid over the keeper's own, which it has from the supervisor, so that secrets never go to disk. The
@@ -237,9 +241,13 @@ def _now() -> float:
 
 def main(arguments: list[str]) -> int:
     """Run as a program."""
+    waits = arguments[:1] == ["--when-told"]
+    arguments = arguments[waits:]
     if len(arguments) not in (1, 3):
-        sys.stderr.write("usage: keeper.py ATTEMPT_DIR [SEGMENT_BYTES SPOOL_BYTES]\n")
+        sys.stderr.write("usage: keeper.py [--when-told] ATTEMPT_DIR [SEGMENT_BYTES SPOOL_BYTES]\n")
         return 2
+    if waits and not os.read(0, 1):
+        return 0
     folder, *sizes = arguments
     segment_bytes, spool_bytes = map(int, sizes) if sizes else (SEGMENT_BYTES, SPOOL_BYTES)
     Keeper(folder, segment_bytes, spool_bytes).keep()

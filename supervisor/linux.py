@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from ctypes import CDLL
 
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _SET_DUMPABLE = 4  # PR_SET_DUMPABLE
@@ -30,8 +31,6 @@ def adopt_orphans() -> None:
 
 
 def _prctl(option: int, argument: int) -> None:
-    from ctypes import CDLL
-
     CDLL(None).prctl(option, argument, 0, 0, 0)
 
 
@@ -47,8 +46,6 @@ def start(
 
     Returns its pid. Raises OSError, with the path at fault as its filename, when that fails.
     """
-    import ctypes  # noqa: F401  # loaded before the fork: a child only calls what is there already
-
     told, tell = os.pipe()
     parent = os.getpid()
     # A signal between fork and exec would reach the parent's wake-up pipe through the child's copy.

@@ -7,13 +7,13 @@ in hostfile.py and schedulers/; which hosts hold ranks stands in split.py.
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from supervisor.adapters import hostfile as hostfiles
 from supervisor.adapters.hostlist import MAX_HOSTS
 from supervisor.adapters.schedulers import Grant, none, pbs, slurm
+from supervisor.core.value import value
 from supervisor.errors import UsageError
 from supervisor.wire import canonical_host
 
@@ -31,7 +31,7 @@ _VARIABLES = {"pbs": "PBS_NODEFILE", "slurm": "SLURM_JOB_NODELIST"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Allocation:
     """The hosts of a run before any is used."""
 

@@ -5,10 +5,10 @@ all taken. Two spellings of one host (full name, `-hsn0`) are one host, by its f
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from supervisor.adapters.schedulers import same_for_all
+from supervisor.core.value import value
 from supervisor.errors import UsageError
 from supervisor.wire import canonical_host
 
@@ -20,7 +20,7 @@ _SLOTS = re.compile(r"slots\s*=\s*([1-9][0-9]{0,5})|max[-_]slots\s*=\s*[0-9]+")
 MAX_CHARACTERS = 16 * 1024 * 1024  # 100,000 hosts with 160 characters each
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Line:
     """One line that names a host."""
 

@@ -9,22 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import supervisor.keeper
 from supervisor import wire
 from supervisor.adapters.launchers import Plan
+from supervisor.adapters.launchers.values import program_path
 from supervisor.adapters.run_folder import AttemptFolder
 from supervisor.core.settings import Settings
+from supervisor.core.value import value
 from supervisor.errors import PlatformError
 
 _BEAT_SECONDS = 3.0  # mean time between a shim's heartbeats; several fit into the silence limit
 _START_LIMIT = 30.0  # a keeper takes 10 ms; a stalled shared file system may take longer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Kept:
     """A keeper and its launcher, told from later owners of the same pid by their start times."""
 
@@ -34,7 +35,7 @@ class Kept:
     launcher_started: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Ending:
     """How the launcher ended, in the keeper's words."""
 
@@ -59,22 +60,39 @@ def write_launch(folder: AttemptFolder, plan: Plan) -> None:
 
 
 def start_keeper(folder: AttemptFolder, run_id: str) -> "subprocess.Popen[bytes]":
-    """Start a keeper on an attempt folder that holds a launch."""
+    """Start a keeper for an attempt; it does nothing before it is told to."""
     environment = dict(os.environ, **{wire.ROLE: "keeper", wire.RUN_ID: run_id})
     environment.pop(wire.RESUME_FROM, None)  # one that was inherited is another run's
-    argv = [sys.executable, "-S", "-I", supervisor.keeper.__file__, str(folder.path)]
+    program = program_path("keeper.py")
+    folder.path.mkdir(parents=True, exist_ok=True)
     with open(folder.path / "keeper.log", "ab") as log:
         try:
             return subprocess.Popen(
-                argv,
+                [sys.executable, "-S", "-I", program, "--when-told", str(folder.path)],
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         except OSError as error:
             raise PlatformError(f"cannot start the keeper: {error}") from error
+
+
+def tell_to_launch(keeper: "subprocess.Popen[bytes]") -> None:
+    """Have a keeper start what stands in its attempt's folder."""
+    assert keeper.stdin is not None
+    with suppress(BrokenPipeError):  # it died: wait_until_kept says why
+        keeper.stdin.write(b"\n")
+        keeper.stdin.flush()
+    dismiss(keeper)
+
+
+def dismiss(keeper: "subprocess.Popen[bytes]") -> None:
+    """Nothing more will be said to this keeper; one that was not told to launch leaves."""
+    assert keeper.stdin is not None
+    with suppress(BrokenPipeError):
+        keeper.stdin.close()
 
 
 def wait_until_kept(folder: AttemptFolder, process: "subprocess.Popen[bytes]") -> None:

@@ -10,13 +10,13 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from supervisor.core.value import value
 from supervisor.errors import PlatformError, UsageError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class AttemptFolder:
     """The files of one attempt."""
 
@@ -59,7 +59,7 @@ class AttemptFolder:
             folder.mkdir(parents=True, exist_ok=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RunFolder:
     """The files of one run."""
 

@@ -2,15 +2,15 @@
 adapters.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from supervisor.adapters.launchers import Launcher
 from supervisor.core.settings import Settings
+from supervisor.core.value import value
 from supervisor.wire import canonical_host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RunSpec:
     """Hosts are spelled here as the allocation spells them."""
 

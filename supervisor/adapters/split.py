@@ -1,7 +1,6 @@
 """Which hosts of an allocation hold ranks, and which wait as spares. Arithmetic only."""
 
-from dataclasses import dataclass
-
+from supervisor.core.value import value
 from supervisor.errors import UsageError
 
 AUTO = "auto"
@@ -10,7 +9,7 @@ AUTO_FRACTION = 0.02
 AUTO_LEAST_HOSTS = 3  # with fewer, a spare would halve the training
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Split:
     """The allocation divided, in its own order."""
 

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import aiofiles
-
 from supervisor.core.actions import RetireHost
 
 
 async def replace_json(path: Path, document: dict[str, Any]) -> None:
     """Replace a JSON file atomically: a reader sees the old one or the new one."""
+    import aiofiles
+
     fresh = path.with_name(path.name + ".new")
     async with aiofiles.open(fresh, "w") as file:
         await file.write(json.dumps(document, indent=1) + "\n")

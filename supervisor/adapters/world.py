@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import subprocess
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.attempt import RunningAttempt
-from supervisor.adapters.checkpoints import choose_checkpoint, clear_unfinished
 from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
-from supervisor.adapters.probing import ProbeOrder, probe_hosts
 from supervisor.adapters.run_folder import AttemptFolder, RunFolder
 from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.spool import clear_spool
 from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.errors import PlatformError
-from supervisor.virtual_host import start_virtual_hosts, stop_virtual_hosts
 
-if TYPE_CHECKING:  # takes longer to import than a launcher to start: see there
+# What the first launch does not need is imported where it is used: the command does not wait.
+if TYPE_CHECKING:
     from supervisor.adapters.following import Following
+    from supervisor.adapters.probing import ProbeOrder
 
 
 class World:
@@ -35,11 +35,13 @@ class World:
         post: Callable[[ev.Event], object],
         start: Callable[[Coroutine[Any, Any, None]], None],
         warn: Callable[[str], None],
+        keeper: "subprocess.Popen[bytes] | None",
     ) -> None:
         self._spec, self._folder, self._run_id = spec, folder, run_id
         self._post, self._start_task = post, start
         self._spelled = spec.spelled()
         self._warn = warn
+        self._waiting = keeper  # the first launch's, started before there was one
         self._attempt: RunningAttempt | None = None
         self._following: Following | None = None
         if spec.signature_folders:  # a mistake in them is told before anything starts
@@ -49,6 +51,8 @@ class World:
         """Find what the attempt resumes from."""
         if self._spec.checkpoint_dir is None:
             return ev.CheckpointChosen(at=clock.now(), attempt=action.attempt, step=None, path="")
+        from supervisor.adapters.checkpoints import choose_checkpoint, clear_unfinished
+
         if action.attempt > 1:  # all hosts have been reaped: nobody is writing there
             await asyncio.to_thread(clear_unfinished, self._spec.checkpoint_dir)
         chosen = await asyncio.to_thread(choose_checkpoint, self._spec.checkpoint_dir)
@@ -103,6 +107,8 @@ class World:
         clear_spool(self._folder.attempt(attempt).spool)
 
     def let_go(self) -> None:
+        if self._waiting is not None:
+            keeping.dismiss(self._waiting)
         if self._attempt is not None:
             self._attempt.let_go()
             self._attempt = None
@@ -136,6 +142,8 @@ class World:
             leftovers += event.leftovers if isinstance(event, ev.HostProbed) else 0
 
         if self._spec.virtual:
+            from supervisor.virtual_host import stop_virtual_hosts
+
             await asyncio.to_thread(stop_virtual_hosts, self._folder.path)
         elif not self._spec.this_machine:
             await self._probe(self._order(action.attempt, reap=True), action.hosts, count)
@@ -152,13 +160,17 @@ class World:
 
     async def _start(self, action: act.Launch, folder: AttemptFolder) -> None:
         if self._spec.virtual:
+            from supervisor.virtual_host import start_virtual_hosts
+
             hosts = (*self._spec.active, *self._spec.spares)
             environment = {wire.RUN_ID: self._run_id}
             await asyncio.to_thread(start_virtual_hosts, self._folder.path, hosts, environment)
         launch = self.plan(action.attempt, action.hosts, action.resume_from)
         check_plan(launch, action.retired)
         keeping.write_launch(folder, launch)
-        keeper = keeping.start_keeper(folder, self._run_id)
+        keeper = self._waiting or keeping.start_keeper(folder, self._run_id)
+        self._waiting = None
+        keeping.tell_to_launch(keeper)
         await asyncio.to_thread(keeping.wait_until_kept, folder, keeper)
 
     def _was_launched(self, folder: AttemptFolder) -> bool:
@@ -185,16 +197,20 @@ class World:
             master_port=_master_port(self._run_id, attempt),
         )
 
-    def _order(self, attempt: int, **what: object) -> ProbeOrder:
+    def _order(self, attempt: int, **what: object) -> "ProbeOrder":
+        from supervisor.adapters.probing import ProbeOrder
+
         folders = (self._spec.checkpoint_dir,) if self._spec.checkpoint_dir else ()
         return ProbeOrder(attempt=attempt, run_id=self._run_id, folders=folders, **what)  # type: ignore[arg-type]
 
     async def _probe(
         self,
-        order: ProbeOrder,
+        order: "ProbeOrder",
         hosts: Sequence[str],
         answered: Callable[[ev.Event], Awaitable[None]],
     ) -> None:
+        from supervisor.adapters.probing import probe_hosts
+
         request = self._request(order.attempt, hosts, "")
 
         def argv_on(host: str, argv: Sequence[str]) -> Sequence[str]:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from supervisor.adapters import clock
@@ -18,12 +17,13 @@ from supervisor.adapters.launchers import find_launcher
 from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.split import Split, split
 from supervisor.core.settings import Settings
+from supervisor.core.value import value
 from supervisor.errors import ExitCode, UsageError
 
 _SILENCE_SECONDS = 20.0  # a lost host is found within 30 s: this, and the probe that proves it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Options:
     """What the user asked for, as the parser spells it."""
 
@@ -77,13 +77,18 @@ def main(options: Options, environ: Mapping[str, str] = os.environ) -> int:
 
 
 def _start(spec: RunSpec) -> int:
-    from supervisor import engine
+    from supervisor.adapters import keeping
     from supervisor.adapters.run_folder import open_run_folder
 
     folder = open_run_folder(spec.run_dir)
     if spec.verbosity >= 0:
         _say(f"run folder {folder.path}")
-    return engine.run(spec)
+    is_new = not folder.journal.exists()
+    # Its Python starts while ours imports the engine: the command starts 30 ms earlier.
+    keeper = keeping.start_keeper(folder.attempt(1), spec.run_id) if is_new else None
+    from supervisor import engine
+
+    return engine.run(spec, keeper)
 
 
 def _divide(options: Options, allocation: Allocation) -> Split:

@@ -13,16 +13,17 @@ queue is not counted.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from supervisor.core.actions import Action, Finish, Launch, Outcome
 from supervisor.core.events import AttemptEnded, Event, ProgressSeen
 from supervisor.core.machine import State, initial, step
 from supervisor.core.signature import Cause
+from supervisor.core.value import value
 from supervisor.core.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Attempt:
     """One attempt as it went."""
 
@@ -38,7 +39,7 @@ class Attempt:
     verdict: Verdict | None = None  # None while it runs, and when it succeeded or was stopped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Account:
     """A run in figures; what cannot be told is None."""
 

@@ -2,8 +2,9 @@
 does it once.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from supervisor.core.value import value
 
 
 class Outcome(StrEnum):
@@ -15,14 +16,14 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ChooseCheckpoint:
     """Find the checkpoint this attempt resumes from. Answered by CheckpointChosen."""
 
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Launch:
     """Start the command on these hosts, in this order. Answered by AttemptLaunched or
     LaunchFailed.
@@ -34,7 +35,7 @@ class Launch:
     resume_from: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class EndAttempt:
     """SIGTERM the launcher, SIGKILL after the grace. Answered by AttemptEnded."""
 
@@ -43,7 +44,7 @@ class EndAttempt:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ProbeHosts:
     """Reap leftovers of this run and check the host, on each of these. Answered by one
     HostProbed a host.
@@ -54,14 +55,14 @@ class ProbeHosts:
     reap: bool  # False while the attempt runs: only look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class DumpStacks:
     """Ask all ranks for their stacks. Answered by StacksDumped."""
 
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RetireHost:
     """Write down that a host is retired, and why. No answer."""
 
@@ -71,7 +72,7 @@ class RetireHost:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Announce:
     """Tell the user in one line what was decided. No answer."""
 
@@ -80,7 +81,7 @@ class Announce:
     grounds: tuple[str, ...] = ()  # what the verdict rests on and what it set aside, in lines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Sweep:
     """End whatever is left of the run on these hosts. Answered by SweepFinished."""
 
@@ -88,7 +89,7 @@ class Sweep:
     hosts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Finish:
     """The run is over: say so and leave with this exit code. Nothing follows it."""
 

@@ -5,13 +5,12 @@ Events are what the journal keeps. Those of an attempt carry its number; one of 
 changes nothing.
 """
 
-from dataclasses import dataclass
-
 from supervisor.core.settings import Settings
 from supervisor.core.signature import Hit
+from supervisor.core.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RunStarted:
     """The first event of every run."""
 
@@ -24,14 +23,14 @@ class RunStarted:
     command: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SupervisorReturned:
     """A new supervisor took over this run folder after the last one died."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class CheckpointChosen:
     """The newest complete and verified checkpoint; step is None when there is none to resume
     from.
@@ -44,7 +43,7 @@ class CheckpointChosen:
     set_aside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class AttemptLaunched:
     """The keeper holds a running launcher."""
 
@@ -52,7 +51,7 @@ class AttemptLaunched:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LaunchFailed:
     """The launcher could not be started at all."""
 
@@ -61,7 +60,7 @@ class LaunchFailed:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ProgressSeen:
     """A digest of shims, slots, step lines and output, taken every few seconds and at each
     first.
@@ -87,7 +86,7 @@ class ProgressSeen:
     phases: tuple[str, ...] = ()  # every phase some rank is in; empty: only `phase` is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RankFailed:
     """A rank ended by a non-zero exit code or a signal, on its shim's word. At most 64 are kept
     an attempt.
@@ -102,7 +101,7 @@ class RankFailed:
     step: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class HitSeen:
     """A line matched a signature. Repeats of signature, host and named hosts are counted, not
     kept.
@@ -114,7 +113,7 @@ class HitSeen:
     written_at: float | None = None  # the line was there by then; `at` less this is our delay
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class AttemptEnded:
     """The launcher is gone and all its output has been read."""
 
@@ -128,7 +127,7 @@ class AttemptEnded:
     last_words: tuple[str, ...] = ()  # last lines of the first failed rank, or of the launcher
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class HostProbed:
     """A probe's answer from one host, or its absence."""
 
@@ -142,7 +141,7 @@ class HostProbed:
     live: bool = False  # the answer to a look while the attempt runs (ProbeHosts with reap=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class StacksDumped:
     """The stacks of the ranks have been asked for and waited for."""
 
@@ -151,7 +150,7 @@ class StacksDumped:
     ranks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class StopRequested:
     """A signal, or `supervise stop`, or `supervise drain` asks for the end of the run."""
 
@@ -160,7 +159,7 @@ class StopRequested:
     drain: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SweepFinished:
     """After the last attempt nothing of the run is left on any reachable host."""
 
@@ -169,7 +168,7 @@ class SweepFinished:
     leftovers: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Ticked:
     """Time passed up to a moment the machine asked to be woken at."""
 

@@ -4,7 +4,7 @@ Owns how the facts around a log (exit code, time used, time allowed) become evid
 is judge's, the same as for an attempt of our own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from supervisor.core import evidence as facts
@@ -13,6 +13,7 @@ from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import make_ledger
 from supervisor.core.judge import judge
 from supervisor.core.policy import CURES
+from supervisor.core.value import value
 from supervisor.core.verdict import Verdict
 
 AT_THE_LIMIT = 30.0  # seconds: schedulers end a job a little early or late
@@ -26,7 +27,7 @@ class Advice(StrEnum):
     STOP = "stop"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PastAttempt:
     """What is known of it; None where nobody said."""
 

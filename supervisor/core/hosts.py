@@ -8,14 +8,15 @@ own.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from supervisor.core.signature import Cause
+from supervisor.core.value import value
 from supervisor.wire import canonical_host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Retired:
     """A host that holds no rank again in this run, with the verdict that says why."""
 
@@ -25,7 +26,7 @@ class Retired:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Strike:
     """A host was nearest to a failure nobody could be blamed for."""
 
@@ -34,7 +35,7 @@ class Strike:
     rank: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Ledger:
     """Every host of the allocation, in one list each."""
 

@@ -9,13 +9,14 @@ steps for ever runs out of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from supervisor.core.actions import Outcome
 from supervisor.core.evidence import Evidence, first_failure
 from supervisor.core.hosts import Ledger, Retired, Strike, promote, retire, strike
 from supervisor.core.settings import Settings
 from supervisor.core.signature import Cause
+from supervisor.core.value import value
 from supervisor.core.verdict import Confidence, Verdict
 from supervisor.errors import ExitCode
 
@@ -23,7 +24,7 @@ COMMANDS_OWN = None  # the exit code of a run whose failure is the user's
 SIGNAL_BASE = 128  # what shells add to the number of a signal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Cure:
     """What to do about a cause when no host is blamed; a blamed host is retired first, whatever
     the cause.
@@ -57,7 +58,7 @@ CURES: Mapping[Cause, Cure] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Failure:
     """What makes two failures the same one."""
 
@@ -68,7 +69,7 @@ class Failure:
     resume_step: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Budget:
     """Relaunches since the last real progress."""
 
@@ -78,7 +79,7 @@ class Budget:
     failures: tuple[Failure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Case:
     """All that a decision depends on."""
 
@@ -91,7 +92,7 @@ class Case:
     now: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Relaunch:
     """Launch the next attempt on this ledger after this wait."""
 
@@ -101,7 +102,7 @@ class Relaunch:
     placed: str  # what became of the hosts, in words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Stop:
     """End the run."""
 

@@ -14,10 +14,11 @@ Judged by the digest's own time, never by a later clock: a supervisor that was i
 for an hour knows nothing of that hour. So a hang needs no wake-up; the next digest brings it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from supervisor.core.events import ProgressSeen
 from supervisor.core.settings import Settings
+from supervisor.core.value import value
 from supervisor.wire import RankPhase
 
 MAX_TIMES = 64
@@ -30,7 +31,7 @@ PREPARATION = frozenset({RankPhase.INIT, RankPhase.LOAD, RankPhase.COMPILE})
 STEPPING = frozenset({RankPhase.COMPILE, RankPhase.STEP})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Pace:
     """What is known of step times, kept across attempts."""
 
@@ -38,7 +39,7 @@ class Pace:
     states_steps: bool = False  # an attempt of this run has stated steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Watch:
     """The newest digest of one attempt, and since when its phase is what it is."""
 

@@ -1,11 +1,10 @@
 """Words a verdict rests on or sets aside, with the place where anyone can read them again."""
 
-from dataclasses import dataclass
-
 from supervisor.core.signature import Hit, Source
+from supervisor.core.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Quote:
     """A line of a log, or what a probe or a shim said, which has no place."""
 

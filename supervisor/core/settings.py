@@ -2,10 +2,10 @@
 its name says else.
 """
 
-from dataclasses import dataclass
+from supervisor.core.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Settings:
     """The knobs of policy, each with its default and where that comes from."""
 

@@ -6,7 +6,7 @@ moves decides, machine joins both.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from supervisor.core.actions import Finish
@@ -23,6 +23,7 @@ from supervisor.core.hosts import Ledger
 from supervisor.core.policy import Budget
 from supervisor.core.progress import Pace, Watch
 from supervisor.core.settings import Settings
+from supervisor.core.value import value
 from supervisor.core.verdict import Verdict
 
 
@@ -100,7 +101,7 @@ TRANSITIONS: Mapping[Phase, Mapping[str, Phase]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class State:
     """All that is known of a run. Equal states decide alike."""
 

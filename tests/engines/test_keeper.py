@@ -90,6 +90,35 @@ def test_exit_code_and_both_streams_are_kept_apart(attempt: Attempt) -> None:
     assert (attempt.spooled("out"), attempt.spooled("err")) == (b"out\n", b"err\n")
 
 
+def test_a_keeper_that_waits_starts_nothing_before_it_is_told_to(attempt: Attempt) -> None:
+    waiting = [*PROGRAM, "--when-told", str(attempt.folder)]
+    keeper = subprocess.Popen(waiting, stdin=subprocess.PIPE, start_new_session=True)
+    attempt.keepers.append(keeper)
+    launch = {"argv": ["echo", "told"], "environment": {}, "cwd": str(attempt.folder)}
+    (attempt.folder / "launch.json").write_text(json.dumps(launch))
+
+    assert keeper.stdin is not None
+    keeper.stdin.write(b"\n")
+    keeper.stdin.close()
+
+    assert how(attempt.ending()) == ended(0, None, None)
+    assert attempt.spooled("out") == b"told\n"
+
+
+def test_a_keeper_whose_supervisor_dies_undecided_leaves_without_a_trace(attempt: Attempt) -> None:
+    """A launch that was never journaled must not happen."""
+    waiting = [*PROGRAM, "--when-told", str(attempt.folder)]
+    launch = {"argv": ["touch", "started"], "environment": {}, "cwd": str(attempt.folder)}
+    (attempt.folder / "launch.json").write_text(json.dumps(launch))
+    keeper = subprocess.Popen(waiting, stdin=subprocess.PIPE, start_new_session=True)
+
+    assert keeper.stdin is not None
+    keeper.stdin.close()
+
+    assert keeper.wait(15) == 0
+    assert [path.name for path in attempt.folder.iterdir()] == ["launch.json"]
+
+
 def test_signal_is_not_an_exit_code(attempt: Attempt) -> None:
     attempt.start("sh", "-c", "kill -SEGV $$")
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from supervisor.adapters.launchers import local, mpich
 from supervisor.adapters.launchers.values import Launcher
@@ -41,21 +41,22 @@ def find_launcher(
         raise UsageError(
             f"--launcher {wanted}: not a launcher; give auto, mpich, local, or a path with a slash"
         )
-    found = [_asked(program) for program in _candidates(environ)]
-    return _chosen(found, wanted, near)
-
-
-def _chosen(found: list[Launcher], wanted: str, near: bool) -> Launcher:
-    driven = [launcher for launcher in found if launcher.flavour == mpich.FLAVOUR]
-    if wanted == _AUTO and not near and found:
-        return _driven(found[0])  # an MPI program must be started by the MPI it was built with
-    if driven:
-        return driven[0]
+    others: list[Launcher] = []
+    for launcher in map(_asked, _candidates(environ)):
+        if launcher.flavour == mpich.FLAVOUR:
+            return launcher
+        if wanted == _AUTO and not near:
+            return _driven(launcher)  # an MPI program must be started by the MPI it was built with
+        others.append(launcher)
     if wanted == _AUTO and near:
         return _local(near)
-    others = "; found " + ", ".join(f"{each.program} ({each.flavour})" for each in found)
-    raise PlatformError(
-        f"no MPICH mpiexec on PATH or beside {sys.executable}{others if found else ''}; {_WAYS}"
+    raise _nothing_found(others)
+
+
+def _nothing_found(others: Sequence[Launcher]) -> PlatformError:
+    found = "; found " + ", ".join(f"{each.program} ({each.flavour})" for each in others)
+    return PlatformError(
+        f"no MPICH mpiexec on PATH or beside {sys.executable}{found if others else ''}; {_WAYS}"
     )
 
 

@@ -3,17 +3,17 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import supervisor
-from supervisor import virtual_host, wire
+from supervisor import wire
+from supervisor.core.value import value
 
 _PACKAGE = Path(supervisor.__file__).parent
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Launcher:
     """A launcher that was found."""
 
@@ -22,7 +22,7 @@ class Launcher:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LaunchRequest:
     """One attempt: which command, how often, where, and what the ranks are told."""
 
@@ -40,7 +40,7 @@ class LaunchRequest:
     master_port: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Plan:
     """What will be started; `own_words` words of argv are the launcher's, then the command."""
 
@@ -87,6 +87,8 @@ def shimmed(request: LaunchRequest) -> tuple[str, ...]:
 
 def on_virtual_host(request: LaunchRequest, host: str, argv: Sequence[str]) -> tuple[str, ...]:
     """Run a program once on a virtual host."""
+    from supervisor import virtual_host
+
     return tuple(virtual_host.program("exec", str(request.run_dir), host, *argv))
 
 

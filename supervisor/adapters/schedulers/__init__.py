@@ -10,12 +10,13 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from supervisor.core.value import value
 
 ASK_SECONDS = 5.0  # qstat and squeue hang for minutes when their server is overloaded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Grant:
     """What the scheduler granted to the job we are in."""
 
