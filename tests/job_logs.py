@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from supervisor.adapters.explaining import Answer, Question, answer
+from supervisor.adapters.explaining import Answer, Question, answer_with
 from supervisor.adapters.log_files import find_logs
-from supervisor.adapters.signature_files import shipped_folder
+from supervisor.adapters.matcher import Matcher
+from supervisor.adapters.signature_files import load_signatures, shipped_folder
 from supervisor.core.hindsight import advice
 
 LOGS = Path(__file__).parent / "logs"
@@ -34,18 +35,24 @@ def ask(job: JobLog, folder: Path) -> Answer:
     path.write_bytes(job.text)
     question = Question(
         logs=find_logs([str(path)]),
-        folders=(shipped_folder(),),
+        folders=(),
         hosts=job.hosts,
         addresses=job.addresses,
         **job.known,
     )
-    return answer(question, lambda size: None, lambda text: None)
+    return answer_with(matcher(), question, lambda size: None)
 
 
 def said(found: Answer) -> Said:
     """What of an answer a change of the log must not change."""
     verdict = found.verdict
     return verdict.cause.value, tuple(sorted(verdict.blame)), advice(verdict).value
+
+
+@cache
+def matcher() -> Matcher:
+    """Of the signatures that are shipped."""
+    return Matcher(load_signatures([shipped_folder()]), engine="plain")
 
 
 @cache

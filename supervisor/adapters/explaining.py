@@ -43,8 +43,13 @@ class Answer:
 
 def answer(question: Question, seen: Seen, warn: Callable[[str], None]) -> Answer:
     """Read the logs and judge; `seen` is told how many bytes are read in all."""
-    names = HostNames(question.hosts, question.addresses)
     matcher = Matcher(load_signatures(question.folders), on_switched_off=warn)
+    return answer_with(matcher, question, seen)
+
+
+def answer_with(matcher: Matcher, question: Question, seen: Seen) -> Answer:
+    """The same for whoever asks about many jobs and has the signatures ready."""
+    names = HostNames(question.hosts, question.addresses)
     reader = LogReader(matcher, names.resolve, _placement(question))
     before = 0
     for log in question.logs:
