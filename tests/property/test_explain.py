@@ -216,13 +216,13 @@ def test_hosts_renamed_are_blamed_by_their_new_names(
 
 
 def _renamer(job: JobLog, chance: random.Random) -> Callable[[str], str]:
-    """Hosts change their names among each other, or all get a new stem, as "cn" of cn012."""
+    """Hosts change their names among each other, or all get a new stem, as cn- of cn-012."""
     short = list(dict.fromkeys(map(canonical_host, job.hosts)))
-    stems = {found[0] for host in short if (found := re.match(r"[a-z]+", host))}
+    stems = {found[0] for host in short if (found := re.match(r"[a-z-]+", host))}
     if chance.random() < 0.5 and not re.search(rb"[a-z-]\[\d", job.text):  # no gn[01-04]
         names, end = dict(zip(short, chance.sample(short, k=len(short)), strict=True)), r"(?!\w)"
     else:
-        names, end = {stem: _new_stem(stem, chance) for stem in stems}, r"(?=[\w-]*[\d\[])"
+        names, end = {stem: _new_stem(stem, chance) for stem in stems}, r"(?=[\d\[])"
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     begin = r"(?:(?<![\w-])|(?<=slurmstepd-))"
     pattern = re.compile(f"{begin}({'|'.join(longest_first)}){end}", re.ASCII | re.IGNORECASE)
@@ -230,7 +230,7 @@ def _renamer(job: JobLog, chance: random.Random) -> Callable[[str], str]:
 
 
 def _new_stem(stem: str, chance: random.Random) -> str:
-    return "".join(chance.choices("qzvkwjy", k=len(stem)))
+    return re.sub("[a-z]", lambda letter: chance.choice("qzvkwjy"), stem)
 
 
 @asked
