@@ -14,7 +14,7 @@ from typing import Any
 
 MIN_LITERAL = 6
 _WIDE = 512  # most repetitions that two bounded repeats, one inside the other, may multiply to
-_REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT)
+REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT)
 _REFUSED = {
     op.ASSERT: "looks ahead or behind",
     op.ASSERT_NOT: "looks ahead or behind",
@@ -28,7 +28,7 @@ _REFUSED = {
 # "[rank3]: ", "[17:30:01][E] ", "2026-03-21T02:07:01.4 gpu-q-001 [rank3]: ", "gn11: ", " 3: ".
 MACROS = {
     "<TAG>": (
-        r"^ {0,4}(?:\[[^\]]{1,80}\][:>]? ?"
+        r"^ {0,4}(?:\[[^\]]{1,80}\](?:<std(?:out|err)>)?[:>]? ?"
         r"|\d[\dT:.,Z+-]{4,40} (?:[\w.-]{1,99} \[[^\]]{1,80}\]:? ?)?"
         r"|[\w.-]{1,99}: |\([^)]{1,80}\) ){0,4}"
     ),
@@ -84,14 +84,14 @@ def _literals(nodes: list[Any]) -> Iterator[bytes]:
 def _inner_literals(code: Any, arg: Any) -> Iterator[bytes]:
     if code is op.SUBPATTERN and not arg[1] & re.IGNORECASE:
         yield from _literals(list(arg[-1]))
-    elif code in _REPEATS and arg[0] >= 1:
+    elif code in REPEATS and arg[0] >= 1:
         yield from _literals(list(arg[2]))
 
 
 def _children(code: Any, arg: Any) -> list[list[Any]]:
     if code is op.SUBPATTERN:
         return [list(arg[-1])]
-    if code in _REPEATS:
+    if code in REPEATS:
         return [list(arg[2])]
     return [list(branch) for branch in arg[1]] if code is op.BRANCH else []
 
@@ -112,7 +112,7 @@ def _foreign(nodes: list[Any]) -> str | None:
 
 def _nested(nodes: list[Any]) -> str | None:
     for code, arg in _walk(nodes):
-        if code not in _REPEATS or arg[1] <= 1:
+        if code not in REPEATS or arg[1] <= 1:
             continue
         if _inner_repeats(list(arg[2])) * _size(arg[1]) > _WIDE:
             return "repeats a repeat, which can take for ever; bound both, or use one [class]"
@@ -120,7 +120,7 @@ def _nested(nodes: list[Any]) -> str | None:
 
 
 def _inner_repeats(nodes: list[Any]) -> int:
-    sizes = [_size(arg[1]) for code, arg in _walk(nodes) if code in _REPEATS and arg[0] != arg[1]]
+    sizes = [_size(arg[1]) for code, arg in _walk(nodes) if code in REPEATS and arg[0] != arg[1]]
     return max(sizes, default=0)
 
 
@@ -134,7 +134,7 @@ def _open_dots(nodes: list[Any]) -> str | None:
 
 
 def _unbounded(code: Any, arg: Any) -> bool:
-    return code in _REPEATS and arg[1] is op.MAXREPEAT
+    return code in REPEATS and arg[1] is op.MAXREPEAT
 
 
 def _is_any(nodes: list[Any]) -> bool:
@@ -150,7 +150,7 @@ def _open_start(nodes: list[Any]) -> str | None:
 
 def _open_end(nodes: list[Any]) -> str | None:
     last = _edge(nodes, -1)
-    if last and last[0] in _REPEATS and last[1][0] != last[1][1]:
+    if last and last[0] in REPEATS and last[1][0] != last[1][1]:
         return "ends in an open repeat; end it with what follows: \\b, $ or a character"
     return None
 
