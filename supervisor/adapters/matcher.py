@@ -39,7 +39,7 @@ class Matcher:
         engine: str = "auto",
         on_switched_off: Callable[[str], None] = lambda warning: None,
     ) -> None:
-        self._entries = signatures.entries
+        self._entries = sorted(signatures.entries, key=lambda entry: entry.signature.fallback)
         texts = [entry.signature.pattern.encode("ascii") for entry in self._entries]
         self._texts = texts
         self._patterns: dict[int, re.Pattern[bytes]] = {}  # compiled when first needed
@@ -60,12 +60,18 @@ class Matcher:
             text = text.replace(b"\r", b"\n")
         clean = without_escapes(text)
         place = _same if clean is text else _Places(clean, text).of
-        found = [
-            self._found(index, hit, place((start, end)))
-            for start, end, index in _lines(clean, self._engine().nominate(clean))
-            if (hit := self._confirm(index, clean[start:end]))
-        ]
-        return _without_needless(found)
+        return list(self._hits(clean, place))
+
+    def _hits(self, text: bytes, place: Callable[[_Line], _Line]) -> Iterator[Found]:
+        """A fallback counts only on a line that nothing else hits, the first of several."""
+        hit_line = -1
+        for start, end, index in _lines(text, self._engine().nominate(text)):
+            if start == hit_line and self._entries[index].signature.fallback:
+                continue
+            hit = self._confirm(index, text[start:end])
+            if hit:
+                hit_line = start
+                yield self._found(index, hit, place((start, end)))
 
     def _engine(self) -> PlainEngine | FastEngine:
         return self._fast if self._fast and self._fast.ready() else self._plain
@@ -74,8 +80,10 @@ class Matcher:
         return all_literals(self._entries[index].signature.pattern)
 
     def _found(self, index: int, hit: re.Match[bytes], line: _Line) -> Found:
-        captures = {name: text for name, text in hit.groupdict().items() if text is not None}
-        return Found(self._entries[index].signature, *line, at=hit.start(), captures=captures)
+        captures = hit.groupdict()
+        if None in captures.values():
+            captures = {name: text for name, text in captures.items() if text is not None}
+        return Found(self._entries[index].signature, line[0], line[1], hit.start(), captures)
 
     def _confirm(self, index: int, line: bytes) -> re.Match[bytes] | None:
         if self._strikes[index] >= _STRIKES:
@@ -125,17 +133,6 @@ class _Places:
             self._starts = [*_starts(self._text), len(self._text) + 1]
         number = self._numbers[line[0]]
         return self._starts[number], self._starts[number + 1] - 1
-
-
-def _without_needless(found: list[Found]) -> list[Found]:
-    """A fallback counts only on a line that nothing else hits, the first of several."""
-    known = {hit.start for hit in found if not hit.signature.fallback}
-    kept: list[Found] = []
-    for hit in found:
-        if not hit.signature.fallback or hit.start not in known:
-            kept.append(hit)
-            known.add(hit.start)
-    return kept
 
 
 def _same(line: _Line) -> _Line:

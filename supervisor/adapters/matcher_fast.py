@@ -20,14 +20,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from supervisor.adapters.cache_files import read_cache, write_cache
+from supervisor.adapters.pattern_check import MACROS
 from supervisor.errors import PlatformError
 
 _PROBE_SECONDS = 120.0
 _GOOD, _BAD = b"+", b"-"
 _CANARY = b"supervise canary [0-9] sings"
 
+# Tags may come before anything, so they tell nothing apart, yet double the cost.
+_TAG = MACROS["<TAG>"].encode()
 # Wide bounds cost the automaton a state per repetition; without them it only nominates more.
 _WIDE_BOUND = re.compile(rb"(?<=[\])\w.])\{(\d+),\d{2,}\}")
+# A class that excludes may run on over line ends, for the rest of the block. Lines hold none.
+_EXCLUDING = re.compile(rb"(?<!\\)\[\^")
 
 _PROBE = """
 import json, sys, hyperscan as hs
@@ -51,13 +56,13 @@ sys.stdout.buffer.write(data)
 class FastEngine:
     """A hyperscan database, or the probe that is making one."""
 
-    def __init__(self, name: str, patterns: Sequence[bytes]) -> None:
+    def __init__(self, name: str, patterns: Sequence[bytes]) -> None:  # as coarse() makes them
         self._name, self._count = name, len(patterns)
         self._database: Any = None
         self._probe: _Probe | None = None
         cached = read_cache(name)
         if cached is None:
-            self._probe = _Probe([*map(coarse, patterns), _CANARY])
+            self._probe = _Probe([*patterns, _CANARY])
         else:
             self._open(cached)
 
@@ -142,7 +147,8 @@ def fast_engine(patterns: Sequence[bytes], *, wait: bool) -> FastEngine | None:
         if wait:
             raise PlatformError("the fast engine needs hyperscan: pip install supervise-hpc[fast]")
         return None
-    engine = FastEngine(_cache_name(patterns, release), patterns)
+    wide = [*map(coarse, patterns)]
+    engine = FastEngine(_cache_name(wide, release), wide)
     if wait:
         engine.wait()
         if not engine.ready():
@@ -151,8 +157,10 @@ def fast_engine(patterns: Sequence[bytes], *, wait: bool) -> FastEngine | None:
 
 
 def coarse(pattern: bytes) -> bytes:
-    """The pattern with wide bounds taken off: matches all that it matches, and more."""
-    return _WIDE_BOUND.sub(lambda bound: b"*" if bound[1] == b"0" else b"+", pattern)
+    """The pattern without tag and wide bounds: it matches all that it did in a line, and more."""
+    untagged = pattern.removeprefix(_TAG)
+    open_ended = _WIDE_BOUND.sub(lambda bound: b"*" if bound[1] == b"0" else b"+", untagged)
+    return _EXCLUDING.sub(rb"[^\\n", open_ended)
 
 
 def _release() -> str | None:
