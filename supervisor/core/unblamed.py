@@ -121,7 +121,7 @@ def _is_hint(hit: Hit) -> bool:
 
 def _silence(evidence: Evidence) -> str:
     ended = evidence.ended
-    if ended is None:
+    if ended is None or (not ended.reports and ended.exit_code is None and ended.signal is None):
         return "nothing says why"
     if ended.reports:
         word = f"{ended.ranks_succeeded} of {ended.ranks_total} ranks reported success"
