@@ -34,27 +34,33 @@ def nowhere(rank: int) -> str | None:
     return None
 
 
-def make_hit(
+class Speech(NamedTuple):
+    """Who says a line and whom it names: what tells news from more of the same."""
+
+    source: Source
+    rank: int | None
+    host: str | None
+    named: tuple[str, ...]
+
+
+def speech(
     found: Found,
     line: bytes,
     *,
     source: Source | None,
     host: str | None,
     rank: int | None,
-    line_number: int,
     resolve: Resolve,
     place: Place = nowhere,
-    file: str = "",
-) -> Hit | None:
-    """The hit, or None when this source may not say it.
+) -> Speech | None:
+    """Who says it, or None when this source may not.
 
     `resolve` turns a spelled host or address into a canonical host of the allocation, or None.
     `place` tells the host of a rank. `source` None is a merged log, where only the line's own
     tags tell who wrote it.
     """
     signature = found.signature
-    clean = without_escapes(line)
-    tags = origin(clean)
+    tags = origin(without_escapes(line))
     if source is None and (tags.quoted or _is_foreign(found, tags, resolve)):
         return None
     source = source or _likely_source(signature, tags)
@@ -62,19 +68,27 @@ def make_hit(
         return None
     if rank is None and host is None:
         rank = tags.rank
+    speaker = _said_by(found, resolve) or _reporter(source, host, tags, resolve)
+    if speaker is None and rank is not None:
+        speaker = place(rank)
+    named = _named(found, resolve, place) if signature.blames is Blames.NAMED else ()
+    return Speech(source, rank, speaker, named)
+
+
+def make_hit(found: Found, line: bytes, said: Speech, *, line_number: int, file: str = "") -> Hit:
+    """The hit, with its line as a person may see it."""
+    signature = found.signature
     return Hit(
         signature=signature.id,
         title=signature.title,
         cause=signature.cause,
         role=signature.role,
         blames=signature.blames,
-        source=source,
-        host=_said_by(found, resolve)
-        or _reporter(source, host, tags, resolve)
-        or (None if rank is None else place(rank)),
-        rank=rank,
-        named=_named(found, resolve, place) if signature.blames is Blames.NAMED else (),
-        line=printable(clean, found.at),
+        source=said.source,
+        host=said.host,
+        rank=said.rank,
+        named=said.named,
+        line=printable(without_escapes(line), found.at),
         line_number=line_number,
         file=file,
         facts=_facts(found),

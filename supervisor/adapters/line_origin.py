@@ -17,8 +17,9 @@ _RANK = re.compile(
 )
 _KERNEL = re.compile(rb"(?<![\w.-])([\w.-]{1,99}) kernel: ")
 _QUOTED = re.compile(rb"^\s{0,8}(?:(?i:prev|previous|old|earlier|last|quoted?|history) ?[|>:]|>) ?")
+_NUMBERS = re.compile(rb":\d{1,9}:\d{1,9} \[\d{1,3}\] ")  # cheap to find, and most lines have none
+_BEFORE_NUMBERS = re.compile(rb"(?:^|[\s\]])([A-Za-z][\w.-]{0,98})" + _NUMBERS.pattern)
 _HOSTS = (
-    re.compile(rb"(?:^|[\s\]])([A-Za-z][\w.-]{0,98}):\d{1,9}:\d{1,9} \[\d{1,3}\] "),
     re.compile(rb"^\[([A-Za-z][\w.-]{0,98})(?::\d{1,9}(?::[\d:]{1,40})?)?\][ :]"),
     re.compile(rb"^\d[\dT:.,Z+-]{4,40} ([A-Za-z][\w.-]{0,98}) "),
     re.compile(rb"^([A-Za-z][\w.-]{0,98}): "),
@@ -41,10 +42,12 @@ def origin(line: bytes) -> Origin:
     head = line[:_LONGEST]
     if _QUOTED.match(head):
         return Origin(quoted=True)
-    kernel = _KERNEL.search(head)
+    kernel = _KERNEL.search(head) if b" kernel: " in head else None
     if kernel:
         return Origin(hosts=(kernel[1].decode("latin-1"),), kernel=True)
-    found = (pattern.search(head) for pattern in _HOSTS)
+    found = [pattern.match(head) for pattern in _HOSTS]
+    if _NUMBERS.search(head):
+        found.insert(0, _BEFORE_NUMBERS.search(head))
     hosts = tuple(hit[1].decode("latin-1") for hit in found if hit)
     rank = _RANK.search(head)
     number = next((int(group) for group in rank.groups() if group), None) if rank else None

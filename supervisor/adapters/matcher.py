@@ -13,14 +13,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from supervisor.adapters.hits import Found, make_hit
+from supervisor.adapters.hits import Found
 from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.matcher_fast import FastEngine, fast_engine
 from supervisor.adapters.matcher_plain import PlainEngine
 from supervisor.adapters.pattern_check import all_literals
 from supervisor.adapters.signature_files import SignatureSet
-
-__all__ = ["Found", "Matcher", "make_hit"]
 
 WINDOW = 8192  # bytes of a line that `re` may see
 _MOST_WINDOWS = 8  # a line that repeats a literal more often is noise

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from supervisor.adapters.help_boxes import speaker
-from supervisor.adapters.hits import Found, Place, Resolve, make_hit, nowhere
+from supervisor.adapters.hits import Found, Place, Resolve, Speech, make_hit, nowhere, speech
 from supervisor.adapters.matcher import Matcher
 from supervisor.core.events import HitSeen
-from supervisor.core.signature import Hit, Role, Source
+from supervisor.core.signature import Hit, Role, Signature, Source
 
 _MOST_ALIKE = 3  # hits of one signature about one host: more of the same add nothing
 _MOST_IN_ALL = 2000  # kinds of hits an attempt and role: a storm cannot fill the journal
@@ -75,30 +75,35 @@ class Sightings:
         for found in self._matcher().match(block):
             index = bisect_right(starts, found.start) - 1
             piece, start = pieces[index], starts[index]
-            hit = self._hit(piece, start, block, found)
-            if hit is not None and self._is_news(hit):
-                yield Sight(hit=hit, piece=piece, start=found.start - start, end=found.end - start)
+            said = self._speech(piece, block, found)
+            if said is None or not self._is_news(found.signature, said):
+                continue
+            hit = make_hit(
+                found,
+                block[found.start : found.end],
+                said,
+                line_number=piece.first_line + block.count(b"\n", start, found.start),
+                file=piece.file,
+            )
+            yield Sight(hit=hit, piece=piece, start=found.start - start, end=found.end - start)
 
-    def _hit(self, piece: Piece, start: int, block: bytes, found: Found) -> Hit | None:
-        line_number = piece.first_line + block.count(b"\n", start, found.start)
+    def _speech(self, piece: Piece, block: bytes, found: Found) -> Speech | None:
         boxed = None if piece.host else speaker(block, found.start)
         host = self._resolve(boxed) if boxed else piece.host
-        return make_hit(
+        return speech(
             found,
             block[found.start : found.end],
             source=Source.RANK if boxed and host else piece.source,
             host=host,
             rank=piece.rank,
-            line_number=line_number,
             resolve=self._resolve,
             place=self._place,
-            file=piece.file,
         )
 
-    def _is_news(self, hit: Hit) -> bool:
+    def _is_news(self, signature: Signature, said: Speech) -> bool:
         """A storm of consequences must never crowd out what decides: each role has its own room."""
-        key = (hit.signature, hit.host, hit.named)
-        seen = self._seen[hit.role]
+        key = (signature.id, said.host, said.named)
+        seen = self._seen[signature.role]
         if key not in seen and len(seen) >= _MOST_IN_ALL:
             return False
         seen[key] += 1

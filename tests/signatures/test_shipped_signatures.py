@@ -7,8 +7,9 @@ from functools import partial
 
 import pytest
 
+from supervisor.adapters.hits import Found, make_hit, speech
 from supervisor.adapters.line_origin import origin
-from supervisor.adapters.matcher import Found, Matcher, make_hit
+from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.signature_entry import Entry, Sample
 from supervisor.adapters.signature_files import SignatureSet
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
@@ -127,13 +128,12 @@ def test_merged_log_gives_each_sample_a_source_that_may_say_it(
 ) -> None:
     for entry, sample in samples(shipped):
         [found] = plain.match(block(sample.line))
-        seen = make_hit(
+        seen = speech(
             found,
             sample.line.encode(),
             source=None,
             host=None,
             rank=None,
-            line_number=1,
             resolve=lambda name: name,
         )
         tagged = origin(sample.line.encode())
@@ -171,15 +171,15 @@ def ids(found: list[Found]) -> list[str]:
 
 
 def hit(found: Found, line: str, source: Source) -> Hit | None:
-    return make_hit(
+    said = speech(
         found,
         line.encode(),
         source=source,
         host="reporter",
         rank=0,
-        line_number=1,
         resolve=lambda name: name,
     )
+    return said and make_hit(found, line.encode(), said, line_number=1)
 
 
 def hostile(literal: bytes) -> Iterator[bytes]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.adapters.matcher import Found, Matcher, make_hit
+from supervisor.adapters.hits import Found, make_hit, speech
+from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.matcher_fast import coarse, fast_engine
 from supervisor.adapters.signature_entry import Entry
 from supervisor.adapters.signature_files import SignatureSet, load_signatures
@@ -88,9 +89,8 @@ def seen(
     host: str | None = None,
     rank: int | None = None,
 ) -> Hit | None:
-    return make_hit(
-        found, line, source=source, host=host, rank=rank, line_number=7, resolve=KNOWN.get
-    )
+    said = speech(found, line, source=source, host=host, rank=rank, resolve=KNOWN.get)
+    return None if said is None else make_hit(found, line, said, line_number=7)
 
 
 def only(block: bytes) -> tuple[Found, bytes]:
