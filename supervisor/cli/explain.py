@@ -14,13 +14,17 @@ from supervisor.cli.parser import parse_with
 from supervisor.cli.values import duration, whole
 from supervisor.core import words as telling
 from supervisor.core.hindsight import advice
+from supervisor.errors import UsageError
 
+_HINT = "hint:  --hosts, --ppn and --ip-map tell which host a rank or an address is"
 _LAUNCHERS = ("local", "pals", "hydra", "mpich", "intelmpi", "openmpi", "srun", "torchrun", "none")
 
 
 def main(words: list[str]) -> int:
     """Print the verdict on a log; 0 whatever it is."""
     options = parse_with(_parser(), words)
+    if not options.logs:
+        raise UsageError("no log: write `supervise explain LOG...`: files, folders of them, or -")
     logs = find_logs(options.logs)
     question = Question(
         logs=logs,
@@ -36,7 +40,11 @@ def main(words: list[str]) -> int:
     bar = Bar(sum(log.size for log in logs))
     found = answer(question, bar.show, bar.warn)
     bar.clear()
-    print(json.dumps(_fields(found), indent=2) if options.json else "\n".join(_told(found)))
+    print(
+        json.dumps(_fields(found), indent=2)
+        if options.json
+        else "\n".join(_told(found, bool(options.hosts)))
+    )
     return 0
 
 
@@ -82,8 +90,9 @@ def _fields(found: Answer) -> dict[str, Any]:
     }
 
 
-def _told(found: Answer) -> tuple[str, ...]:
-    return telling.explanation(found.verdict, advice(found.verdict))
+def _told(found: Answer, hosts_given: bool) -> tuple[str, ...]:
+    told = telling.explanation(found.verdict, advice(found.verdict))
+    return told if hosts_given or found.verdict.blame else (*told, _HINT)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         exit_on_error=False,
     )
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="files, .gz, folders, or - ")
+    parser.add_argument("logs", nargs="*", metavar="LOG", help="files, .gz, folders, or - ")
     parser.add_argument(
         "--hosts", type=_names, default=(), metavar="H1,H2", help="the allocation, in rank order"
     )

@@ -7,7 +7,7 @@ from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.peers import explained
 from supervisor.core.quotes import Quote, quoted, told
-from supervisor.core.signature import Cause, Hit, Role, Source
+from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 from supervisor.core.testimony import accused, is_proof, known
 from supervisor.core.verdict import Confidence, Verdict, because, died
 
@@ -50,7 +50,8 @@ def said(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
     command = hit.source is not Source.RANK and hit.cause in facts.APPLICATION
-    return (command or hit.cause in NAMELESS) and not accused(hit, ledger)
+    placeless = hit.blames is Blames.REPORTER and hit.host is None  # a log that does not say where
+    return (command or placeless or hit.cause in NAMELESS) and not accused(hit, ledger)
 
 
 def asked_to_end(evidence: Evidence, ledger: Ledger) -> Verdict | None:
