@@ -8,12 +8,12 @@ pieces.
 import gzip
 import os
 import re
-import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 from supervisor.errors import UsageError
 
@@ -40,23 +40,23 @@ def find_logs(names: Sequence[str]) -> tuple[LogFile, ...]:
 def read_blocks(log: LogFile, seen: Callable[[int], None] = lambda size: None) -> Iterator[bytes]:
     """Its bytes in blocks that end with a line; `seen` learns how many bytes of it are read."""
     with ExitStack() as stack:
-        raw = sys.stdin.buffer if log.path is None else _opened(log, stack)
-        text = raw
-        if log.path is not None and _is_gzip(raw):
+        raw = _opened(log, stack)
+        text: BufferedReader | gzip.GzipFile = raw
+        if _is_gzip(raw):
             text = stack.enter_context(gzip.GzipFile(fileobj=raw))
         try:
             for block in _blocks(text):
                 yield block
-                seen(raw.tell() if log.path is not None else 0)
-        except (OSError, EOFError) as error:
+                seen(raw.tell() if raw.seekable() else 0)
+        except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"{log.name}: cannot be read to its end: {error}") from error
 
 
-def _blocks(text: IO[bytes]) -> Iterator[bytes]:
+def _blocks(text: BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
     """One buffer for all: fresh memory for each block costs more than reading does."""
     buffer, kept = bytearray(BLOCK), 0
     view = memoryview(buffer)
-    while size := text.readinto(view[kept:]):  # type: ignore[attr-defined]
+    while size := text.readinto(view[kept:]):
         end = kept + size
         cut = buffer.rfind(b"\n", 0, end) + 1 or buffer.rfind(b"\r", 0, end) + 1
         if not cut and end == BLOCK:
@@ -69,18 +69,17 @@ def _blocks(text: IO[bytes]) -> Iterator[bytes]:
         yield bytes(view[:kept])
 
 
-def _opened(log: LogFile, stack: ExitStack) -> IO[bytes]:
-    assert log.path is not None
+def _opened(log: LogFile, stack: ExitStack) -> BufferedReader:
+    source = 0 if log.path is None else log.path
     try:
-        return stack.enter_context(open(log.path, "rb"))
+        return stack.enter_context(open(source, "rb", closefd=log.path is not None))
     except OSError as error:
         raise UsageError(f"{log.name}: cannot be read: {error.strerror}") from error
 
 
-def _is_gzip(raw: IO[bytes]) -> bool:
-    head = raw.read(len(_GZIP))
-    raw.seek(0)
-    return head == _GZIP
+def _is_gzip(raw: BufferedReader) -> bool:
+    """Looks without reading: a pipe cannot be wound back."""
+    return raw.peek(len(_GZIP)).startswith(_GZIP)
 
 
 def _logs_of(name: str) -> list[LogFile]:
@@ -95,7 +94,7 @@ def _logs_of(name: str) -> list[LogFile]:
 
 
 def _of_folder(folder: Path) -> list[LogFile]:
-    attempts = sorted((folder / "attempts").glob("[0-9]*"))
+    attempts = sorted((folder / "attempts").glob("[0-9]*"), key=lambda path: _natural(path.name))
     top = attempts[-1] if attempts else folder
     paths = [path for path in top.rglob("*") if path.is_file() and _is_log(path, top)]
     if not paths:
