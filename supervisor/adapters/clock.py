@@ -15,7 +15,6 @@ def now() -> float:
     return _BASE + time.monotonic()
 
 
-def of_wall(seconds: float) -> float:
-    """A time of the wall clock, such as a file's, on this clock; never later than now."""
-    here = now()
-    return min(here, here + seconds - time.time())
+def wall_offset() -> float:
+    """What to add to a time of the wall clock, such as a file's, to have it on this clock."""
+    return now() - time.time()

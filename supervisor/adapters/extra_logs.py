@@ -25,7 +25,8 @@ from supervisor.adapters.log_tails import LogTails
 from supervisor.adapters.passes import Pass
 from supervisor.adapters.sightings import Piece
 
-_TOGETHER_SECONDS = 0.02
+_TOGETHER_SECONDS, _LATE_SECONDS = 0.02, 0.05
+_MANY = 64  # files that changed together
 _MOST_BYTES = 1024 * 1024  # handed on at once, or a little more
 _SWEEP_SECONDS, _SWEEP_POLLED_SECONDS, _POLL_SECONDS = 10.0, 5.0, 0.25
 _HOT_SECONDS = 30.0  # since a polled file grew
@@ -46,23 +47,25 @@ class ExtraLogs:
         self._folders = LogFolders(cut, apart, watchable)
         self._tails = LogTails(owners(rank_hosts, cut.base), self._folders.covers)
         self._due: dict[str, float] = {}  # and when it was first seen to have changed
+        self._new: set[str] = set()  # of these, may be another file than before
         self._hot: dict[str, float] = {}  # polled files, and until when
         self._now = now
         self._sweep, self._poll = Pass(_SWEEP_SECONDS, now), Pass(_POLL_SECONDS, now)
         self._pieces: list[Piece] = []
         self._size = 0
-        self._begun, self._next = False, 0.0
+        self._begun, self._looked, self._next = False, 0.0, 0.0
 
     def read(self) -> list[Piece]:
         """What was added since the last look; the first look only notes what is there."""
         now = self._now()
         if now < self._next:
             return []
-        self._next = now + _TOGETHER_SECONDS
+        hurried = now - self._looked < _LATE_SECONDS
+        self._looked, self._next = now, now + _TOGETHER_SECONDS
         if not self._begun:
             self._begin()
         self._note_changes()
-        self._read_due()
+        self._read_due(hurried=hurried)
         self._pass(self._poll, self._hot_files, now)
         self._pass(self._sweep, self._all_files, now)
         if self._due:
@@ -96,6 +99,7 @@ class ExtraLogs:
 
     def close(self) -> None:
         self._folders.close()
+        self._tails.close()
 
     def _begin(self) -> None:
         self._begun = True
@@ -111,16 +115,29 @@ class ExtraLogs:
     def _note_changes(self) -> None:
         paths, overflowed = self._folders.changed(self._tails.knows)
         now = clock.now()
-        for path in paths:
+        self._tails.wall_offset = clock.wall_offset()
+        for path, is_new in paths.items():
             self._due.setdefault(path, now)
+            if is_new:
+                self._new.add(path)
         if overflowed:
             self._sweep.begin(self._all_files())
 
-    def _read_due(self) -> None:
+    def _read_due(self, *, hurried: bool) -> None:
+        """Many files in a hurry by a glance each. Else there is time to ask for the date of the
+        last write, and where we come late that date is what tells so.
+        """
         due, self._due = self._due, {}
+        glance = hurried and len(due) >= _MANY
         for path, changed_at in due.items():
-            if self._size >= _MOST_BYTES or self._read(path, changed_at):
+            if self._size >= _MOST_BYTES:
                 self._due[path] = changed_at
+                continue
+            look = self._tails.grown if glance and path not in self._new else self._tails.read
+            self._keep(path, look(path, changed_at))
+            if self._tails.more:
+                self._due[path] = changed_at
+        self._new &= self._due.keys()
 
     def _pass(self, one: Pass, files: Callable[[], Iterator[str]], now: float) -> None:
         if one.is_due(now):
@@ -133,13 +150,15 @@ class ExtraLogs:
 
     def _read(self, path: str, changed_at: float, *, rest: bool = False) -> bool:
         """Read a file; whether there is more in it."""
-        read = self._tails.read(path, changed_at, rest=rest)
-        if read.piece is not None:
-            self._pieces.append(read.piece)
-            self._size += len(read.piece.lines)
+        self._keep(path, self._tails.read(path, changed_at, rest=rest))
+        return self._tails.more
+
+    def _keep(self, path: str, piece: Piece | None) -> None:
+        if piece is not None:
+            self._pieces.append(piece)
+            self._size += len(piece.lines)
             if self._folders.is_polled(path):
                 self._hot[path] = self._now() + _HOT_SECONDS
-        return read.more
 
     def _taken(self) -> list[Piece]:
         pieces, self._pieces, self._size = self._pieces, [], 0

@@ -54,19 +54,19 @@ class LogFolders:
         """Whether nothing tells of changes of this file."""
         return bool(self.polled) and os.path.dirname(path) in self.polled
 
-    def changed(self, is_known: Callable[[int], bool]) -> tuple[list[str], bool]:
-        """The files that changed since the last look, and whether there were more than the kernel
-        kept.
+    def changed(self, is_known: Callable[[int], bool]) -> tuple[dict[str, bool], bool]:
+        """The files that changed since the last look (True: by that name perhaps another than
+        before), and whether there were more than the kernel kept.
         """
         if self._inotify is None:
-            return [], False
+            return {}, False
         changes = self._inotify.changes()
         files = self._files(changes, is_known)
         for watch, name in changes.folders:
             if (parent := self._by_watch.get(watch)) is not None:
                 path = os.path.join(parent.path, os.fsdecode(name))
                 positions = self._pattern.inside(parent.positions, os.fsdecode(name))
-                files += self._tree(path, positions, is_known)
+                files |= dict.fromkeys(self._tree(path, positions, is_known), True)
         for watch in changes.gone:
             self._drop(watch)
         return files, changes.overflowed
@@ -88,18 +88,18 @@ class LogFolders:
         if self._inotify:
             self._inotify.close()
 
-    def _files(self, changes: Changes, is_known: Callable[[int], bool]) -> list[str]:
+    def _files(self, changes: Changes, is_known: Callable[[int], bool]) -> dict[str, bool]:
         """Renamed files first: what was written before a rotation comes before what came after."""
-        files: list[str] = []
-        renamed: list[str] = []
+        files: dict[str, bool] = {}
+        renamed: dict[str, bool] = {}
         for key, is_new in changes.names.items():
             path, covered = self._paths.get(key) or self._path(*key)
             if covered:
-                files.append(path)
+                files[path] = is_new
             elif path in self._renamed or (is_new and is_known(_inode(path))):
                 self._renamed.add(path)
-                renamed.append(path)
-        return renamed + files
+                renamed[path] = True
+        return renamed | files
 
     def _path(self, watch: int, name: bytes) -> tuple[str, bool]:
         folder = self._by_watch.get(watch)

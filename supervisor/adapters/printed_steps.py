@@ -14,11 +14,15 @@ class Progress(Protocol):
     def step_line(self, rank: int, step: int, at: float) -> None: ...
 
 
+_MOST_TOLD = 20  # steps read a look, 50 looks a second
+
+
 class PrintedSteps:
     """Looks for a rank's step until there is one, then no more until the next digest is due.
 
     A digest tells only the last; reading every line of 10,000 ranks for it would cost as much as
-    all else together.
+    all else together. For the same reason only so many ranks have their turn in one look; a rank
+    that states no step takes nobody's.
     """
 
     def __init__(self, progress: Progress, every_seconds: float) -> None:
@@ -27,12 +31,16 @@ class PrintedSteps:
 
     def look(self, pieces: Sequence[Piece], at: float) -> None:
         """Tell the steps in these lines."""
+        told = 0
         for piece in pieces:
             rank = piece.rank
             if rank is None or at < self._next.get(rank, 0.0):
                 continue
-            if not self._progress.wants_step_lines(rank):
-                self._next[rank] = at + self._every_seconds
-            elif (step := latest_step(piece.lines)) is not None:
+            if self._progress.wants_step_lines(rank):
+                if (step := latest_step(piece.lines)) is None:
+                    continue
                 self._progress.step_line(rank, step, at)
-                self._next[rank] = at + self._every_seconds
+                told += 1
+            self._next[rank] = at + self._every_seconds
+            if told == _MOST_TOLD:
+                return

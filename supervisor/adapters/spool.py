@@ -58,7 +58,8 @@ class SpoolReader:
         assert self._descriptor is not None
         found = os.fstat(self._descriptor)
         if not self._growth or found.st_size > self._growth[-1][0]:
-            self._growth.append((found.st_size, clock.of_wall(found.st_mtime)))
+            written_at = min(clock.now(), found.st_mtime + clock.wall_offset())
+            self._growth.append((found.st_size, written_at))
         while self._growth[0][0] < self.offset:
             self._growth.popleft()
         self.written_at = self._growth[0][1]

@@ -325,6 +325,54 @@ def test_more_than_fits_into_one_read_comes_in_turns(following: Following) -> No
     assert "small.log" in [piece.file for piece in pieces[:3]]
 
 
+def test_many_files_in_a_hurry_are_read_as_carefully_as_one(watched: Following) -> None:
+    """Above 64 at once files are no longer looked at one by one, and descriptors are kept."""
+    names = [f"{number}.log" for number in range(100)]
+    paths = [watched.folder / name for name in names]
+    watched.begin()
+    expected: list[dict[str, bytes]] = []
+    found: list[dict[str, bytes]] = []
+    for text in (b"first\n", b"second\n", b"third\nto", b"rn\n"):
+        for path in paths:
+            add(path, text)
+        found.append(watched.lines())
+    whole = (b"first\n", b"second\n", b"third\n", b"torn\n")
+    expected += [dict.fromkeys(names, text) for text in whole]
+    for path in paths:
+        path.rename(f"{path}.1")
+        path.write_bytes(b"rotated, and longer than what was there before\n")
+        add(Path(f"{path}.1"), b"late\n")
+    found.append(watched.lines())
+    expected.append(dict.fromkeys(names, b"late\nrotated, and longer than what was there before\n"))
+    for path in paths:
+        add(path, b"again\n")
+        add(Path(f"{path}.1"), b"later\n")
+    found.append({name: bytes(sorted(text)) for name, text in watched.lines().items()})
+    expected.append(dict.fromkeys(names, bytes(sorted(b"again\nlater\n"))))
+    for path in paths:
+        path.write_bytes(b"emptied\n")
+    found.append(watched.lines())
+    expected.append(dict.fromkeys(names, b"emptied\n"))
+
+    assert expected == found
+
+
+def test_descriptors_are_given_back_when_files_grow_no_more(watched: Following) -> None:
+    """Those of 10,000 ranks that have gone silent must not be missing elsewhere."""
+    paths = [watched.folder / f"{number}.log" for number in range(100)]
+    watched.begin()
+    before = len(os.listdir("/proc/self/fd"))
+    for text in (b"1\n", b"2\n"):
+        for path in paths:
+            add(path, text)
+        watched.lines()
+    kept = len(os.listdir("/proc/self/fd")) - before
+    for _ in range(3):
+        watched.lines(after=11.0)
+
+    assert (100, before) == (kept, len(os.listdir("/proc/self/fd")))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_a_burst_that_overflows_the_kernels_queue_loses_no_line(watched: Following) -> None:
