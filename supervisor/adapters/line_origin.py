@@ -13,7 +13,8 @@ _LONGEST = 400  # bytes of a line in which tags are looked for
 
 _RANK = re.compile(
     rb"\[(?:default\d{1,6}\]:\[)?[Rr]ank ?(\d{1,7})\]|^ {0,6}\[?(\d{1,7})\]?: |^\[(\d{1,7})\] "
-    rb"|^\[\d{1,4},(\d{1,7})\]<std|\brank=(\d{1,7}) |\[[\w.-]{1,99}:(\d{1,7})\]:"
+    rb"|^\[(?:[\w.-]{1,99}@)?\d{1,4},(\d{1,7})\](?:\[[\w.-]{1,99}:\d{1,9}\])?<std"
+    rb"|\brank=(\d{1,7}) |\[[\w.-]{1,99}:(\d{1,7})\]:"
 )
 _KERNEL = re.compile(rb"(?<![\w.-])([\w.-]{1,99}) kernel: ")
 _QUOTED = re.compile(rb"^\s{0,8}(?:(?i:prev|previous|old|earlier|last|quoted?|history) ?[|>:]|>) ?")
@@ -24,6 +25,7 @@ _HOSTS = (
     re.compile(rb"^\d[\dT:.,Z+-]{4,40} ([A-Za-z][\w.-]{0,98}) "),
     re.compile(rb"^([A-Za-z][\w.-]{0,98}): "),
     re.compile(rb"^slurmstepd-([\w.-]{1,99}): "),
+    re.compile(rb"^\[[^\]]{1,120}\]\[([A-Za-z][\w.-]{0,98}):\d{1,9}\]<std"),
 )
 
 

@@ -34,7 +34,7 @@ NOISE = (
 PAINT = (b"\x1b[1m", b"\x1b[31m", b"\x1b[1;33m", b"\x1b[38;5;208m", b"\x1b]0;title\x07", b"\x1b[0m")
 RANK = re.compile(rb"^\[[Rr]ank ?(\d+)\]")
 STYLES = ("%d: ", "%4d: ", "[%d]: ", "[%d] ", "[1,%d]<stdout>:", "[1,%d]<stderr>: ", "[Rank %d] ")
-STYLES += ("[default%d]:",)
+STYLES += ("[default%d]:", "[prterun-head-9@1,%d]<stdout>: ")
 
 Change = Callable[[JobLog, random.Random], JobLog]
 
