@@ -3,7 +3,8 @@
 An engine only nominates a (signature, line): the plain one by searching the required literals,
 the fast one by running all patterns at once. The signature's own `re`, on that one line, decides
 and captures; so both give the same hits. A line ends at a newline or at a carriage return (a
-progress bar rewrites its line), and is read without its terminal escapes.
+progress bar rewrites its line), and is read without its terminal escapes. The plain engine begins;
+where there is much to read, the fast one takes over once it is ready.
 
 Bounded: `re` sees at most 8 KiB around the literal. A signature whose `re` is slow three times is
 switched off, loudly. Not thread-safe; one Matcher per thread.
@@ -12,18 +13,23 @@ switched off, loudly. Not thread-safe; one Matcher per thread.
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from supervisor.adapters.hits import Found
 from supervisor.adapters.line_text import without_escapes
-from supervisor.adapters.matcher_fast import FastEngine, fast_engine
 from supervisor.adapters.matcher_plain import PlainEngine
 from supervisor.adapters.pattern_check import all_literals
 from supervisor.adapters.signature_files import SignatureSet
+
+if TYPE_CHECKING:
+    from supervisor.adapters.matcher_fast import FastEngine
 
 WINDOW = 8192  # bytes of a line that `re` may see
 _MOST_WINDOWS = 8  # a line that repeats a literal more often is noise
 _SLOW_SECONDS = 0.05
 _STRIKES = 3
+
+_MUCH = 16_000_000  # bytes: the plain engine reads them in a tenth of what a probe takes
 
 _Line = tuple[int, int]  # start and end in the text that was searched
 
@@ -44,7 +50,10 @@ class Matcher:
         self._strikes = [0] * len(texts)
         self._on_switched_off = on_switched_off
         self._plain = PlainEngine([entry.literal for entry in self._entries], self._literals)
-        self._fast = None if engine == "plain" else fast_engine(texts, wait=engine == "fast")
+        self._fast: FastEngine | None = None
+        self._unread = _MUCH if engine == "auto" else None  # until the fast engine is worth it
+        if engine == "fast":
+            self._fast = _start_fast(texts, wait=True)
 
     @property
     def engine(self) -> str:
@@ -54,6 +63,7 @@ class Matcher:
     def match(self, block: bytes | memoryview) -> list[Found]:
         """The hits of a block of whole lines, by position; never raises on any bytes."""
         text = bytes(block)
+        self._count(len(text))
         if b"\r" in text:
             text = text.replace(b"\r", b"\n")
         clean = without_escapes(text)
@@ -71,7 +81,14 @@ class Matcher:
                 hit_line = start
                 yield self._found(index, hit, place((start, end)))
 
-    def _engine(self) -> PlainEngine | FastEngine:
+    def _count(self, size: int) -> None:
+        if self._unread is None:
+            return
+        self._unread -= size
+        if self._unread < 0:
+            self._unread, self._fast = None, _start_fast(self._texts, wait=False)
+
+    def _engine(self) -> "PlainEngine | FastEngine":
         return self._fast if self._fast and self._fast.ready() else self._plain
 
     def _literals(self, index: int) -> list[bytes]:
@@ -115,6 +132,12 @@ class Matcher:
         if self._strikes[index] == _STRIKES:
             name = self._entries[index].signature.id
             self._on_switched_off(f"signature {name} is switched off: its pattern is too slow")
+
+
+def _start_fast(patterns: list[bytes], *, wait: bool) -> "FastEngine | None":
+    from supervisor.adapters.matcher_fast import fast_engine  # its imports take 30 ms
+
+    return fast_engine(patterns, wait=wait)
 
 
 class _Places:

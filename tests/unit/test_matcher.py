@@ -193,10 +193,19 @@ def test_slow_signature_is_switched_off_with_a_warning() -> None:
     assert time.thread_time() - began < 0.05
 
 
+def test_little_text_starts_no_probe() -> None:
+    """`supervise explain` on a short log is over before a probe could end, time and again."""
+    matcher = Matcher(SignatureSet(entries=(LOST,), digest="little"), engine="auto")
+    matcher.match(b"all is well\n" * 1000)
+
+    assert matcher._fast is None
+
+
 def test_auto_engine_serves_at_once_and_becomes_fast() -> None:
     matcher = Matcher(ALL, engine="auto")
     deadline = time.monotonic() + 15
     while matcher.engine != ENGINES[-1] and time.monotonic() < deadline:
+        matcher.match(b"all is well\n" * 100_000)
         assert brief(matcher.match(b"x1: shepherd died\n")) == [("lost", {"host": b"x1"})]
 
     assert matcher.engine == ENGINES[-1]
