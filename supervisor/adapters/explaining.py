@@ -1,18 +1,28 @@
 """From log files and what is known around them to a verdict: joins reader and core."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from supervisor.adapters.hits import Place
 from supervisor.adapters.host_names import HostNames
 from supervisor.adapters.log_files import LogFile
 from supervisor.adapters.log_reading import LogReader
+from supervisor.adapters.machines import RANKS_PER_HOST
 from supervisor.adapters.matcher import Matcher
-from supervisor.adapters.signature_files import load_signatures
+from supervisor.adapters.signature_files import SignatureSet, load_signatures
 from supervisor.core.hindsight import PastAttempt, explain
 from supervisor.core.verdict import Verdict
 from supervisor.wire import canonical_host
+
+# Launchers and the signature files that speak for them. Slurm may stand under any of them.
+_FILES = {
+    "pals": "pals",
+    "hydra": "hydra",
+    "mpich": "hydra",
+    "intelmpi": "hydra",
+    "openmpi": "openmpi",
+}
 
 Seen = Callable[[int], None]
 
@@ -28,6 +38,8 @@ class Question:
     exit_code: int | None = None
     ranks: int | None = None
     ranks_per_host: int | None = None
+    launcher: str | None = None
+    machine: str | None = None
     elapsed: float | None = None
     walltime: float | None = None
 
@@ -43,7 +55,8 @@ class Answer:
 
 def answer(question: Question, seen: Seen, warn: Callable[[str], None]) -> Answer:
     """Read the logs and judge; `seen` is told how many bytes are read in all."""
-    matcher = Matcher(load_signatures(question.folders), on_switched_off=warn)
+    signatures = _said_by(load_signatures(question.folders), question.launcher)
+    matcher = Matcher(signatures, on_switched_off=warn)
     return answer_with(matcher, question, seen)
 
 
@@ -70,10 +83,18 @@ def answer_with(matcher: Matcher, question: Question, seen: Seen) -> Answer:
     return Answer(verdict=explain(past), hosts=hosts, lines=read.lines)
 
 
+def _said_by(signatures: SignatureSet, launcher: str | None) -> SignatureSet:
+    """Without what only other launchers say: then it is somebody's quotation."""
+    own = _FILES.get(launcher or "")
+    foreign = set(_FILES.values()) - {own} if own else set()
+    kept = tuple(e for e in signatures.entries if Path(e.file).stem not in foreign)
+    return replace(signatures, entries=kept)
+
+
 def _placement(question: Question) -> Place:
     """Ranks fill one host after the other, as launchers place them unless told otherwise."""
     hosts: Sequence[str] = tuple(map(canonical_host, question.hosts))
-    per_host = question.ranks_per_host
+    per_host = question.ranks_per_host or RANKS_PER_HOST.get(question.machine or "")
     if per_host is None and question.ranks and hosts:
         per_host = -(-question.ranks // len(hosts))
 

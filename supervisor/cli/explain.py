@@ -34,6 +34,8 @@ def main(words: list[str]) -> int:
         exit_code=options.exit_code,
         ranks=options.ranks,
         ranks_per_host=options.ppn,
+        launcher=options.launcher,
+        machine=options.machine,
         elapsed=options.elapsed,
         walltime=options.walltime,
     )
@@ -108,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--exit-code", type=int, metavar="N", help="the launcher's")
     parser.add_argument("--launcher", choices=_LAUNCHERS, help="what started the ranks")
-    parser.add_argument("--machine", metavar="NAME", help="the cluster")
+    parser.add_argument(
+        "--machine", metavar="NAME", help="the cluster, if known by name: ranks per host"
+    )
     parser.add_argument("--ranks", type=whole(1), metavar="N", help="the world size")
     parser.add_argument("--ppn", type=whole(1), metavar="N", help="ranks per host")
     parser.add_argument(
