@@ -7,7 +7,7 @@ asks checks it against the allocation.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _LONGEST = 400  # bytes of a line in which tags are looked for
 
@@ -29,8 +29,7 @@ _HOSTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(NamedTuple):
     """What the tags of a line say: names as spelled, in order of trust."""
 
     hosts: tuple[str, ...] = ()
