@@ -36,10 +36,12 @@ RANK = re.compile(rb"^\[[Rr]ank ?(\d+)\]")
 STYLES = ("%d: ", "%4d: ", "[%d]: ", "[%d] ", "[1,%d]<stdout>:", "[1,%d]<stderr>: ", "[Rank %d] ")
 STYLES += ("[default%d]:", "[prterun-head-9@1,%d]<stdout>: ")
 
+pytestmark = pytest.mark.timeout(60)  # some hundred logs each, a second of a core
+
 Change = Callable[[JobLog, random.Random], JobLog]
 
 asked = settings(
-    max_examples=500,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
