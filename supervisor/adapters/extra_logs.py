@@ -60,12 +60,12 @@ class ExtraLogs:
         now = self._now()
         if now < self._next:
             return []
-        hurried = now - self._looked < _LATE_SECONDS
+        late = now - self._looked > _LATE_SECONDS
         self._looked, self._next = now, now + _TOGETHER_SECONDS
         if not self._begun:
             self._begin()
         self._note_changes()
-        self._read_due(hurried=hurried)
+        self._read_due(late=late)
         self._pass(self._poll, self._hot_files, now)
         self._pass(self._sweep, self._all_files, now)
         if self._due:
@@ -123,18 +123,23 @@ class ExtraLogs:
         if overflowed:
             self._sweep.begin(self._all_files())
 
-    def _read_due(self, *, hurried: bool) -> None:
-        """Many files in a hurry by a glance each. Else there is time to ask for the date of the
-        last write, and where we come late that date is what tells so.
+    def _read_due(self, *, late: bool) -> None:
+        """Many files by a glance each, which tells no date of writing; where we come late, the
+        dates of those that changed first stand for all.
         """
         due, self._due = self._due, {}
-        glance = hurried and len(due) >= _MANY
-        for path, changed_at in due.items():
+        asked = _MANY if late or len(due) < _MANY else 0
+        oldest = math.inf
+        for number, (path, changed_at) in enumerate(due.items()):
             if self._size >= _MOST_BYTES:
                 self._due[path] = changed_at
                 continue
-            look = self._tails.grown if glance and path not in self._new else self._tails.read
-            self._keep(path, look(path, changed_at))
+            asks = number < asked or path in self._new
+            look = self._tails.read if asks else self._tails.grown
+            piece = look(path, min(changed_at, oldest))
+            if asks and piece is not None and piece.written_at is not None:
+                oldest = piece.written_at
+            self._keep(path, piece)
             if self._tails.more:
                 self._due[path] = changed_at
         self._new &= self._due.keys()

@@ -357,6 +357,24 @@ def test_many_files_in_a_hurry_are_read_as_carefully_as_one(watched: Following) 
     assert expected == found
 
 
+def test_lines_that_many_files_gained_while_we_were_late_are_not_dated_later(
+    watched: Following,
+) -> None:
+    """A supervisor that was held up for minutes must not call its delay milliseconds."""
+    paths = [watched.folder / f"{number}.log" for number in range(200)]
+    watched.begin()
+    for path in paths:
+        add(path, b"1\n")
+    watched.lines()
+    for path in paths:
+        add(path, b"2\n")
+        os.utime(path, (1e9, 1e9))
+    dates = [piece.written_at for piece in watched.pieces(after=1.0)]
+
+    assert 200 == len(dates)
+    assert all(date is not None and abs(date - 1e9) < 60 for date in dates)
+
+
 def test_descriptors_are_given_back_when_files_grow_no_more(watched: Following) -> None:
     """Those of 10,000 ranks that have gone silent must not be missing elsewhere."""
     paths = [watched.folder / f"{number}.log" for number in range(100)]

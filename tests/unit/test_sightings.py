@@ -1,7 +1,5 @@
 """Hits of an attempt: what decides is never crowded out."""
 
-from dataclasses import replace
-
 import pytest
 
 from supervisor.adapters.matcher import Matcher
@@ -55,7 +53,7 @@ def test_a_hit_knows_its_source_and_line(matcher: Matcher) -> None:
 def test_a_hit_says_when_its_line_was_there(matcher: Matcher) -> None:
     """The journal tells how long the way from a line to its event was."""
     sightings = Sightings(1, lambda: matcher, lambda name: name)
-    own = replace(piece("local: lost host v2\n"), written_at=3.0)
+    own = piece("local: lost host v2\n")._replace(written_at=3.0)
     seen = sightings.look([own, piece("local: lost host v3\n")], 5.0, 4.0)
 
     assert [(3.0, 5.0), (4.0, 5.0)] == [(event.written_at, event.at) for event in seen]
