@@ -43,6 +43,8 @@ from supervisor.spool import SEGMENT_BYTES, SPOOL_BYTES, Spool
 _PIPE_BYTES = 1 << 20  # what one pipe may hold without privileges
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ
 _BLOCK = 256 << 10
+_MANY = 4 << 10  # bytes in a pipe that tell of much output: more will follow at once
+_GATHER_SECONDS = 0.001  # how long it is left to gather: a turn for each frame costs four times
 _DRAIN_SECONDS = 2.0  # a grandchild that holds a pipe may delay the end by this much
 _ROOM_SECONDS = 0.05  # how often a full spool is looked at again
 _DISK_SECONDS = 0.2  # how often a disk that refused is asked again
@@ -122,8 +124,8 @@ class Keeper:
         for descriptor in self._ready():
             if descriptor == self._wakeup:
                 self._attend(0)
-            else:
-                self._take(descriptor)
+            elif _MANY <= self._take(descriptor) < _BLOCK:
+                self._attend(_GATHER_SECONDS)
 
     def _must_wait(self) -> bool:
         """Whether there is no room and somebody lives who will make some; else room is made."""

@@ -27,6 +27,7 @@ _TO_COMMAND = (signal.SIGUSR1, signal.SIGUSR2)
 _PARENT_DIED = signal.SIGRTMIN + 7
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ
 _PIPE_BYTES = 256 << 10  # a user may have 64 MiB of such pipes on a host
+_KEPT_BYTES = 4 << 20
 _DRAIN_SECONDS = 0.5  # how long a grandchild that holds the pipe may delay the end
 _GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL when the launcher is gone
 _END_SECONDS = 5.0  # a killed process dead asleep in the kernel is not waited for longer
@@ -200,6 +201,7 @@ def run_rank(
     command = Command()
     exit_code: int | None
     try:
+        linux.keep_freed_memory(_KEPT_BYTES)
         wakeup = command.guard()
         pipe = _start(command, argv, environment, is_first=place["RANK"] == 0)
         if isinstance(pipe, OSError):

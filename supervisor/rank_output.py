@@ -10,7 +10,7 @@ import time
 
 from supervisor import wire
 
-_BLOCK = 64 << 10  # read at once; larger blocks are slower, they are mapped anew each time
+_BLOCK = 256 << 10  # read at once: all that the command's pipe holds
 HOLD_SECONDS = 0.05  # how long the end of a line may wait for its newline
 
 

@@ -99,31 +99,31 @@ MAX_PAYLOAD = (MAX_FRAME - _LONGEST_HEADER - 1) // 2  # fits a frame whatever by
 
 def encode(kind: Kind, rank: int, offset: int, payload: bytes) -> bytes:
     """One frame; up to MAX_PAYLOAD bytes fit in MAX_FRAME whatever they are."""
-    return _seal(kind, rank, offset, _escape(payload))
+    return _seal(kind.encode(), rank, offset, _escape(payload))
 
 
 def frames(rank: int, offset: int, data: bytes, limit: int = MAX_FRAME) -> Iterator[bytes]:
     """Output as frames of at most `limit` bytes, cut after a newline where there is one."""
-    room, position = limit - _LONGEST_HEADER - 1, 0
-    while position < len(data):
-        piece = _piece(data, position, room)
-        written = _escape(piece)
-        if len(written) > room:
-            piece = _piece(data, position, room // 2)
-            written = _escape(piece)
-        yield _seal(Kind.OUTPUT, rank, offset + position, written)
-        position += len(piece)
+    written, room, position = _escape(data), limit - _LONGEST_HEADER - 1, 0
+    has_escapes = len(written) > len(data)
+    while position < len(written):
+        end = _end_of_piece(written, position, position + room)
+        piece = written[position:end]
+        yield _seal(b"o", rank, offset, piece)
+        offset += len(piece) - (piece.count(b"\x10") if has_escapes else 0)
+        position = end
 
 
-def _piece(data: bytes, position: int, room: int) -> bytes:
-    end = position + room
-    if end < len(data):
-        end = data.rfind(b"\n", position, end) + 1 or end
-    return data[position:end]
+def _end_of_piece(written: bytes, position: int, end: int) -> int:
+    """Behind the last newline that fits, else as far as will fit without parting an escape."""
+    if end >= len(written):
+        return len(written)
+    newline = written.rfind(b"\x1f", position, end)
+    return newline + 1 if newline >= 0 else end - (written[end - 1] == 0x10)
 
 
-def _seal(kind: Kind, rank: int, offset: int, written: bytes) -> bytes:
-    head = b"%d.%d.%s.%x." % (rank, offset, kind.encode(), len(written))
+def _seal(kind: bytes, rank: int, offset: int, written: bytes) -> bytes:
+    head = b"%d.%d.%s.%x." % (rank, offset, kind, len(written))
     return b"\x1e%s%08x:%s\n" % (head, zlib.crc32(written, zlib.crc32(head)), written)
 
 

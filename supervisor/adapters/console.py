@@ -29,7 +29,7 @@ class Console:
         self._tags = [f"[{tag}] ".encode() for tag in tags]
         self._mode = _settle(mode, len(tags))
         self._descriptor = descriptor
-        self._pending: list[bytes] = []
+        self._pending: list[bytes | memoryview] = []
         self._open = self._mode != "none"
 
     def show(self, rank: int, lines: bytes) -> None:
@@ -39,7 +39,7 @@ class Console:
         if self._mode == "first" and rank != 0:
             lines = _alarming(lines)
         if lines:
-            self._pending.append(_tagged(self._tags[rank], lines))
+            self._pending += _tagged(self._tags[rank], lines)
 
     def flush(self) -> None:
         """Write what has gathered."""
@@ -57,10 +57,11 @@ def _settle(mode: str, ranks: int) -> str:
     return mode
 
 
-def _tagged(tag: bytes, lines: bytes) -> bytes:
+def _tagged(tag: bytes, lines: bytes) -> tuple[bytes, memoryview]:
+    """In two pieces, for each joining copies megabytes."""
     if b"\r" in lines:
         lines = b"\n".join(map(_last_of_bar, lines.split(b"\n")))
-    return tag + lines[:-1].replace(b"\n", b"\n" + tag) + b"\n"
+    return tag, memoryview(lines.replace(b"\n", b"\n" + tag))[: -len(tag)]
 
 
 def _last_of_bar(line: bytes) -> bytes:

@@ -6,6 +6,7 @@ files) takes longer to import than a launcher takes to start, and must not make 
 
 from collections.abc import Callable, Sequence
 
+from supervisor import linux
 from supervisor.adapters import keeping
 from supervisor.adapters.console import Console
 from supervisor.adapters.database import Database
@@ -17,6 +18,8 @@ from supervisor.adapters.sightings import Sightings
 from supervisor.core.events import Event
 from supervisor.wire import canonical_host
 
+_KEPT_BYTES = 16 << 20  # several times what is in hand of a block while it is read
+
 
 class Following:
     """Makes the followers of one run's attempts; they share its signatures."""
@@ -24,6 +27,7 @@ class Following:
     def __init__(
         self, spec: RunSpec, post: Callable[[Event], object], warn: Callable[[str], None]
     ) -> None:
+        linux.keep_freed_memory(_KEPT_BYTES)
         self._spec, self._post = spec, post
         self._names = HostNames(tuple(spec.spelled()), {})
         self._database = Database(spec.signature_folders, warn)

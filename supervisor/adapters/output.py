@@ -23,7 +23,7 @@ from supervisor.adapters.reading_position import ReadingPosition
 from supervisor.adapters.routing import Router
 from supervisor.adapters.run_folder import AttemptFolder
 from supervisor.adapters.sightings import Piece, Sightings
-from supervisor.adapters.spool import SpoolReader
+from supervisor.adapters.spool import BLOCK, SpoolReader
 from supervisor.core.events import AttemptEnded, Event
 from supervisor.errors import PlatformError
 
@@ -69,6 +69,7 @@ class OutputFollower:
         self._next_digest, self._first_step_told = clock.now() + followed.digest_seconds, False
         self._extra_logs = _extra_logs(followed)
         self._printed_steps = PrintedSteps(self._reports, followed.digest_seconds)
+        self._more_is_there = False
         self._abandoned = threading.Event()
 
     def abandon(self) -> None:
@@ -97,11 +98,9 @@ class OutputFollower:
                 self._finish()
                 return
             self._tell(clock.now())
-            if moved:
-                pause = _SHORTEST_PAUSE
-            elif not over:
+            pause = _SHORTEST_PAUSE if moved else min(pause * 1.5, _LONGEST_PAUSE)
+            if not (over or self._more_is_there):
                 self._wait(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _wait(self, seconds: float) -> None:
         """Until the keeper ends, or log files that the command writes by itself change."""
@@ -119,6 +118,8 @@ class OutputFollower:
         """Read a block of each stream; False when neither had anything new."""
         out, err = self._out.read(), self._err.read()
         extra = self._extra_logs.read() if self._extra_logs else []
+        # Else it is left to gather: a hundred small blocks cost ten times what one large one does.
+        self._more_is_there = bool(extra) or BLOCK in (len(out), len(err))
         if not (out or err or extra):
             return False
         at = clock.now()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from supervisor.adapters import clock
 
-BLOCK = 256 * 1024
+BLOCK = 512 * 1024
 
 
 class SpoolReader:
@@ -76,14 +76,17 @@ class SpoolReader:
         """Move on to the next segment, once there is one: the writer never returns to an older
         one.
         """
-        if not self._path(self.segment + 1).exists() and not self._later_segment():
-            return False
-        # The writer may have added to this segment between our read and the start of the next one.
         assert self._descriptor is not None
-        if os.fstat(self._descriptor).st_size > self.offset:
-            return True
+        later: int | None = self.segment + 1
+        if not self._path(self.segment + 1).exists():
+            if self._path(self.segment).exists():  # the oldest go first: none after it has gone
+                return False
+            later = self._later_segment()
+        # The writer may have added to this segment between our read and the start of the next one.
+        if later is None or os.fstat(self._descriptor).st_size > self.offset:
+            return later is not None
         self.close()
-        self.segment, self.offset = self._later_segment() or self.segment + 1, 0
+        self.segment, self.offset = later, 0
         return True
 
     def _skip_lost(self) -> bool:

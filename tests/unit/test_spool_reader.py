@@ -79,6 +79,17 @@ def test_dropped_segments_are_skipped(tmp_path: Path) -> None:
     assert read_all(SpoolReader(tmp_path, "out")) == b"later"
 
 
+def test_segments_dropped_while_one_is_read_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "out.000001").write_bytes(b"first,")
+    reader = SpoolReader(tmp_path, "out")
+    first = read_all(reader)
+    (tmp_path / "out.000001").unlink()
+    none_yet = read_all(reader)
+    (tmp_path / "out.000004").write_bytes(b"later")
+
+    assert (first, none_yet, read_all(reader)) == (b"first,", b"", b"later")
+
+
 def test_only_older_segments_are_deleted(tmp_path: Path) -> None:
     """What lies behind the saved position goes, the rest stays."""
     for number in (1, 2, 3):
