@@ -33,6 +33,7 @@ class Router:
         self._rank_hosts, self._console, self._reports = rank_hosts, console, reports
         self._logs, self._lines = RankLogs(folder.ranks), LineGatherer()
         self._launcher_path = folder.launcher_log
+        self._place = f"attempts/{folder.path.name}"  # as seen from the run folder
         self._launcher_log = open(folder.launcher_log, "ab", buffering=0)  # noqa: SIM115
         self._launcher_log.truncate(launcher_log_size)
 
@@ -63,9 +64,7 @@ class Router:
         for source in self._lines.sources():
             rest = self._lines.rest(source)
             pieces += (
-                self._rank_lines(source, rest, at)
-                if source >= 0
-                else self._launcher_lines(source, rest)
+                self._rank_lines(source, rest, at) if source >= 0 else self._launcher_lines(rest)
             )
         return pieces
 
@@ -107,19 +106,28 @@ class Router:
                 host=self._rank_hosts[rank],
                 first_line=self._lines.count(rank, lines),
                 lines=lines,
+                file=f"{self._place}/ranks/{rank:05d}.log",
             )
         ]
 
     def _launcher(self, source: int, words: bytes) -> list[Piece]:
         if words:
             self._launcher_log.write(words)
-        return self._launcher_lines(source, self._lines.add(source, words))
+        return self._launcher_lines(self._lines.add(source, words))
 
-    def _launcher_lines(self, source: int, lines: bytes) -> list[Piece]:
+    def _launcher_lines(self, lines: bytes) -> list[Piece]:
         if not lines:
             return []
-        first = self._lines.count(source, lines)
-        return [Piece(source=Source.LAUNCHER, rank=None, host=None, first_line=first, lines=lines)]
+        return [
+            Piece(
+                source=Source.LAUNCHER,
+                rank=None,
+                host=None,
+                first_line=self._lines.count(_LAUNCHER_OUT, lines),  # one file holds both streams
+                lines=lines,
+                file=f"{self._place}/launcher.log",
+            )
+        ]
 
 
 def _joined(frames: Sequence[wire.Frame]) -> list[tuple[int, bytes]]:

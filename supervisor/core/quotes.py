@@ -1,6 +1,6 @@
 """Words a verdict rests on or sets aside, with the place where anyone can read them again."""
 
-from supervisor.core.signature import Hit, Source
+from supervisor.core.signature import Hit
 from supervisor.core.value import value
 
 
@@ -10,7 +10,7 @@ class Quote:
 
     text: str
     speaker: str = ""  # the host it comes from, else who wrote it
-    place: str = ""  # file and line number: "ranks/00003.log:12"
+    place: str = ""  # file and line number: "attempts/001/ranks/00003.log:12"
     signature: str = ""  # id of the entry that hit it
     meaning: str = ""  # that entry's title
     note: str = ""  # why it was set aside
@@ -40,7 +40,8 @@ def told(hit: Hit) -> str:
 
 
 def _place(hit: Hit) -> str:
-    """Rank logs and launcher.log are where run folders have them."""
-    own = "launcher.log" if hit.source is Source.LAUNCHER else f"{hit.source} log"
-    known = own if hit.rank is None else f"ranks/{hit.rank:05d}.log"
-    return f"{hit.file or known}:{hit.line_number}"
+    """A journal of an older version knows no files."""
+    if hit.file:
+        return f"{hit.file}:{hit.line_number}"
+    speaker = hit.source.value if hit.rank is None else f"rank {hit.rank}"
+    return f"{speaker}, line {hit.line_number}"

@@ -82,5 +82,5 @@ class Hit:
     named: tuple[str, ...]  # canonical hosts the line names
     line: str  # printable, at most 300 characters
     line_number: int  # within its source, from 1
-    file: str = ""  # where that is no rank's log nor the launcher's
+    file: str = ""  # the source's file, as seen from the run folder
     facts: tuple[tuple[str, str], ...] = ()  # what else its pattern captures, by group

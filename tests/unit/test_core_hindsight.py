@@ -85,7 +85,7 @@ def test_the_explanation_says_what_decided_and_what_did_not() -> None:
         "  dmesg.txt:7: node_hardware line",
         "      title of node_hardware [sig-node_hardware]",
         "set aside:",
-        "  ranks/00005.log:1: cascade_only line",
+        "  rank 5, line 1: cascade_only line",
         "      consequence of a peer's end; title of cascade_only [sig-cascade_only]",
     ) == explanation(found, advice(found))
 
