@@ -19,7 +19,7 @@ from supervisor.adapters.pattern_check import REPEATS
 
 LONGEST = 8192  # what the matcher lets `re` see of a line
 _SHORTEST = 8
-_FILLERS = b"a1. -:["
+_FILLERS = b"a1 :["
 _MISFIT = b"\x01"
 _TRIES = 3
 _CATEGORIES = {

@@ -14,6 +14,7 @@ from typing import Any
 
 MIN_LITERAL = 6
 _WIDE = 512  # most repetitions that two bounded repeats, one inside the other, may multiply to
+_WIDE_START = 16  # most repetitions with which an unanchored pattern may begin
 REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT)
 _REFUSED = {
     op.ASSERT: "looks ahead or behind",
@@ -143,8 +144,11 @@ def _is_any(nodes: list[Any]) -> bool:
 
 def _open_start(nodes: list[Any]) -> str | None:
     first = _edge(nodes, 0)
-    if first and _unbounded(*first):
-        return "begins with an unbounded repeat; anchor it with ^, or bound it"
+    if first and first[0] in REPEATS and _size(first[1][1]) > _WIDE_START:
+        return (
+            "begins with a wide repeat, which is tried at each byte of a line; anchor it with ^ or"
+            " <TAG>, or begin with fixed text"
+        )
     return None
 
 

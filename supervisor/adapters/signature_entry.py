@@ -3,7 +3,8 @@
 Works on YAML nodes rather than on loaded values, because nodes know their lines. Knows no folders.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -44,6 +45,15 @@ class Entry:
     description: str
     file: str
     line: int
+    lines: Mapping[str, int] = field(default_factory=dict)  # of its fields, as pattern, samples[0]
+
+    def place(self, name: str) -> str:
+        """File and line of one of its fields."""
+        return f"{self.file}:{self.lines.get(name, self.line)}"
+
+    def complaint(self, name: str, why: str) -> str:
+        """What is wrong with one of its fields, and where."""
+        return f"{self.place(name)}: entry '{self.signature.id}': {name.split('[')[0]}: {why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,18 @@ def read_entry(node: "Node", file: str) -> Entry:
         description=_text(fields, "description", place),
         file=file,
         line=node.start_mark.line + 1,
+        lines=dict(_line_numbers(fields)),
     )
+
+
+def _line_numbers(fields: dict[str, "Node"]) -> Iterator[tuple[str, int]]:
+    from yaml.nodes import SequenceNode
+
+    for name, node in fields.items():
+        yield name, node.start_mark.line + 1
+        items = node.value if isinstance(node, SequenceNode) else ()
+        for index, item in enumerate(items):
+            yield f"{name}[{index}]", item.start_mark.line + 1
 
 
 def mapping(node: "Node", place: Place, field: str) -> dict[str, "Node"]:

@@ -8,7 +8,7 @@ served.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,9 +23,12 @@ from supervisor.errors import PlatformError, UsageError
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
-_FORMAT = "2"  # of the cached JSON and of the checks; raise it when either changes
+    from supervisor.adapters.hostile_lines import Slow
+
+_FORMAT = "3"  # of the cached JSON and of the checks; raise it when either changes
 _MOST_BYTES = 4 << 20  # of one file: a signature file of 4 MiB is a mistake
 _SUFFIXES = (".yaml", ".yml")
+SLOW_SECONDS = 0.05  # on one line; where the matcher, too, begins to call a signature slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ def load_signatures(folders: Sequence[Path]) -> SignatureSet:
     if cached is not None:
         return _from_json(cached, digest)
     signatures = SignatureSet(entries=_joined(texts), digest=digest)
+    _refuse_slow(signatures.entries)
     write_cache(name, _to_json(signatures))
     return signatures
 
@@ -73,7 +77,11 @@ def _paths(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of signatures; name a folder or a .yaml file")
-    return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and path.is_file())
+    try:
+        names = sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read: {error.strerror}") from error
+    return [path for path in names if path.suffix in _SUFFIXES and path.is_file()]
 
 
 def _read(path: Path) -> bytes:
@@ -124,6 +132,31 @@ def _folder_entries(texts: list[tuple[Path, bytes]]) -> dict[str, Entry]:
     return entries
 
 
+def _refuse_slow(entries: Iterable[Entry]) -> None:
+    """Nothing can interrupt `re`: a slow pattern is found out here, or not before a job hangs.
+
+    The shipped ones are held to stricter limits where they are made; trying them all takes long.
+    """
+    from supervisor.adapters.hostile_lines import slow_line
+
+    shipped = shipped_folder()
+    for entry in entries:
+        if Path(entry.file).parent == shipped:
+            continue
+        slow = slow_line(entry.signature.pattern, entry.literal, SLOW_SECONDS)
+        if slow is not None:
+            raise UsageError(entry.complaint("pattern", told_slow(slow)))
+
+
+def told_slow(slow: "Slow") -> str:
+    """What a slow pattern is told, and what to write instead."""
+    return (
+        f"takes {slow.seconds:.3f} s of a line of {len(slow.line)} bytes, {slow.line[:40]!r}..; it"
+        " can read the same text in many ways: let each repeat stop where the next text begins,"
+        " as [^ ]{1,80} before a space, and bound it"
+    )
+
+
 def _file_entries(path: Path, text: bytes) -> Iterator[Entry]:
     root = _compose(path, text)
     if root is None:
@@ -146,6 +179,8 @@ def _compose(path: Path, text: bytes) -> "Node | None":
         line = mark.line + 1 if mark else 1
         problem = getattr(error, "problem", None) or str(error)
         raise UsageError(f"{path}:{line}: not YAML: {problem}; mend this line") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}:1: nested too deeply; write a list of entries") from error
     return node
 
 
@@ -175,6 +210,7 @@ def _entry(fields: dict[str, Any]) -> Entry:
         description=fields["description"],
         file=fields["file"],
         line=fields["line"],
+        lines=fields["lines"],
     )
 
 

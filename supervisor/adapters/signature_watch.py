@@ -26,6 +26,7 @@ class SignatureWatch:
     def __init__(
         self,
         folders: Sequence[Path],
+        known: SignatureSet,
         on_change: Callable[[SignatureSet], None],
         on_mistake: Callable[[str], None],
     ) -> None:
@@ -33,8 +34,9 @@ class SignatureWatch:
         self._changed = threading.Event()
         self._closed = False
         self._mistake = ""
-        self._digest = load_signatures(folders).digest
+        self._digest = known.digest
         self._observer = _observer(folders, self._changed.set)
+        self._changed.set()  # what changed between the reading of `known` and now
         self._thread = threading.Thread(target=self._follow, name="signatures", daemon=True)
         self._thread.start()
 
@@ -78,7 +80,7 @@ def watch_signatures(
     on_mistake: Callable[[str], None] = lambda mistake: None,
 ) -> SignatureWatch:
     """Call `on_change` with a new set, from another thread, whenever one has been written well."""
-    return SignatureWatch(folders, on_change, on_mistake)
+    return SignatureWatch(folders, load_signatures(folders), on_change, on_mistake)
 
 
 def _observer(folders: Sequence[Path], note: Callable[[], None]) -> "BaseObserver":

@@ -10,6 +10,7 @@ from typing import Any
 from supervisor.adapters.explaining import Answer, Question, answer
 from supervisor.adapters.log_files import find_logs
 from supervisor.adapters.signature_files import shipped_folder
+from supervisor.adapters.signature_folders import own_folders
 from supervisor.cli.parser import parse_with
 from supervisor.cli.values import duration, whole
 from supervisor.core import words as telling
@@ -28,7 +29,7 @@ def main(words: list[str]) -> int:
     logs = find_logs(options.logs)
     question = Question(
         logs=logs,
-        folders=(shipped_folder(),),
+        folders=(shipped_folder(), *own_folders(options.signatures)),
         hosts=options.hosts,
         addresses=options.ip_map,
         exit_code=options.exit_code,
@@ -120,6 +121,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--elapsed", type=duration, metavar="TIME", help="how long it ran")
     parser.add_argument("--walltime", type=duration, metavar="TIME", help="how long it might")
+    parser.add_argument(
+        "--signatures",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="further signature files; may be repeated",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     return parser
 

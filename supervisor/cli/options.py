@@ -125,7 +125,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option(
             "--signatures",
-            "further signature files; may be repeated",
+            "further signature files, read after those of ~/.config/supervise/signatures and "
+            "$SUPERVISE_SIGNATURES; may be repeated; of two entries with one id the later counts",
             action="append",
             default=[],
             metavar="DIR",
@@ -154,7 +155,7 @@ SUBCOMMANDS = {
     "status": "where a run stands, from its folder",
     "replay": "why each decision of a run fell, from its journal",
     "explain": "why a job died, from any log",
-    "signatures": "list or test the database of failure signatures",
+    "signatures": "list, show, test or try failure signatures",
 }
 
 _EPILOG = """\

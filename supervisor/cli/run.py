@@ -15,6 +15,7 @@ from supervisor.adapters import clock
 from supervisor.adapters.allocation import Allocation, find_allocation
 from supervisor.adapters.launchers import find_launcher
 from supervisor.adapters.run_spec import RunSpec
+from supervisor.adapters.signature_folders import own_folders
 from supervisor.adapters.split import Split, split
 from supervisor.core.settings import Settings
 from supervisor.core.value import value
@@ -126,7 +127,7 @@ def _spec(
         checkpoint_dir=Path(options.checkpoint_dir).absolute() if options.checkpoint_dir else None,
         console=options.console,
         rank_logs=options.rank_logs,
-        signature_folders=tuple(Path(name).absolute() for name in options.signatures),
+        signature_folders=own_folders(options.signatures, environ),
         shim=not options.no_shim,
         verbosity=options.v - options.q,
     )
@@ -158,9 +159,6 @@ def _refuse_contradictions(options: Options) -> None:
         raise UsageError(
             "--json belongs to --dry-run; for a run there is `supervise status --json`"
         )
-    for name in options.signatures:
-        if not Path(name).is_dir():
-            raise UsageError(f"--signatures {name}: no such folder")
 
 
 def _refuse_missing_command(

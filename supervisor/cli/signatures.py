@@ -1,56 +1,146 @@
-"""`supervise signatures list|test`: the database, the shipped entries and the user's own.
+"""`supervise signatures list | show ID | test [DIR] | try PATTERN LOG`: the shipped entries and
+the user's own.
 
-`test` holds every entry to its own samples: each must hit that entry and no other, with the
-captures it states, and no near miss may hit the entry it is one of.
+Exit codes: 0; 1 when `test` has a complaint or `try` no hit; 2 for what cannot be used, which
+includes a pattern that is refused. So `try` ends as grep does.
 """
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from supervisor.adapters.matcher import Matcher
-from supervisor.adapters.signature_entry import Entry, Sample
-from supervisor.adapters.signature_files import load_signatures, shipped_folder
+from supervisor.adapters.signature_entry import Entry
+from supervisor.adapters.signature_files import SignatureSet, load_signatures, shipped_folder
+from supervisor.adapters.signature_folders import own_folders
 from supervisor.cli.parser import parse_with
+from supervisor.errors import UsageError
+
+_SILENT_SECONDS = 2.0
 
 
 def main(words: list[str]) -> int:
-    """List the entries, or test them; 1 when an entry does not do what it says."""
+    """List, show, test or try; 1 when an entry does not do what it says, or nothing is hit."""
+    if not words or (words[0].startswith("--") and words[0] != "--help"):
+        words = ["list", *words]
     options = parse_with(_parser(), words)
-    loaded = load_signatures((shipped_folder(), *map(Path, options.folders)))
-    if options.what == "list":
-        print(_as_json(loaded.entries) if options.json else _told(loaded.entries))
-        return 0
-    complaints = list(_complaints(Matcher(loaded, engine="plain"), loaded.entries))
-    samples = sum(len(entry.samples) for entry in loaded.entries)
-    print("\n".join([*complaints, f"{len(loaded.entries)} signatures, {samples} samples:"]), end="")
-    print(f" {len(complaints)} complaints" if complaints else " all hold")
-    return 1 if complaints else 0
+    match options.what:
+        case "show":
+            return _show(options)
+        case "test":
+            return _test(options)
+        case "try":
+            from supervisor.cli import signature_try
+
+            return signature_try.main(options.pattern, options.log)
+        case _:
+            return _list(options)
 
 
 def _parser() -> argparse.ArgumentParser:
+    keywords: dict[str, Any] = {"allow_abbrev": False, "exit_on_error": False}
     parser = argparse.ArgumentParser(
         prog="supervise signatures",
-        description="List the failure signatures, or test each against its own samples.",
-        allow_abbrev=False,
-        exit_on_error=False,
+        description="The failure signatures: ours, then your own of ~/.config/supervise/signatures,"
+        " $SUPERVISE_SIGNATURES and --signatures, in this order; of two with one id the later"
+        " counts.",
+        epilog="exit codes: 0; 1 when test has a complaint, or try no hit; 2 usage, or refused",
+        **keywords,
     )
-    parser.add_argument("what", nargs="?", choices=("list", "test"), default="list")
-    parser.add_argument(
-        "--signatures",
-        dest="folders",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="further signature files; may be repeated",
-    )
-    parser.add_argument("--json", action="store_true", help="the list as JSON")
+    kinds = parser.add_subparsers(dest="what", required=True)
+    listing = kinds.add_parser("list", help="all entries, a line each", **keywords)
+    showing = kinds.add_parser("show", help="one entry in full", **keywords)
+    showing.add_argument("id", metavar="ID")
+    testing = kinds.add_parser("test", help="hold entries to samples and rules", **keywords)
+    testing.add_argument("folder", nargs="?", metavar="DIR", help="only these (default: all)")
+    for kind in (listing, showing, testing):
+        kind.add_argument(
+            "--signatures",
+            dest="folders",
+            action="append",
+            default=[],
+            metavar="DIR",
+            help="further signature files; may be repeated, the last one decides",
+        )
+    for kind in (listing, showing):
+        kind.add_argument("--json", action="store_true", help="as JSON")
+    trying = kinds.add_parser("try", help="what a pattern hits in a log", **keywords)
+    trying.add_argument("pattern", metavar="PATTERN", help="as in a signature; <HOST>, <TAG> work")
+    trying.add_argument("log", metavar="LOG", help="a file, .gz, folder, or - ")
     return parser
 
 
-def _told(entries: tuple[Entry, ...]) -> str:
+def _loaded(folders: list[str]) -> SignatureSet:
+    return load_signatures((shipped_folder(), *own_folders(folders)))
+
+
+def _list(options: argparse.Namespace) -> int:
+    entries = _loaded(options.folders).entries
+    print(json.dumps(list(map(_fields, entries)), indent=2) if options.json else _table(entries))
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    loaded = _loaded(options.folders)
+    entry = loaded.by_id(options.id)
+    if entry is None:
+        raise UsageError(f"no signature {options.id!r}{_like(options.id, loaded)}")
+    print(json.dumps(_fields(entry), indent=2) if options.json else "\n".join(_told(entry)))
+    return 0
+
+
+def _like(identifier: str, loaded: SignatureSet) -> str:
+    import difflib
+
+    known = [entry.signature.id for entry in loaded.entries]
+    found = difflib.get_close_matches(identifier, known, n=3) or [
+        one for one in known if identifier in one
+    ]
+    meant = f": did you mean {', '.join(found[:5])}?"
+    return meant if found else "; see `supervise signatures list`"
+
+
+def _test(options: argparse.Namespace) -> int:
+    from supervisor.adapters.signature_rules import complaints
+
+    given = [options.folder] if options.folder else []
+    loaded = _loaded([*options.folders, *given])
+    tested = [entry for entry in loaded.entries if _stands_in(entry, options.folder)]
+    progress = _Progress(len(tested))
+    found = list(complaints(loaded, tested, progress.show))
+    progress.clear()
+    samples = sum(len(entry.samples) + len(entry.near_misses) for entry in tested)
+    told = f"{len(found)} complaints" if found else "all hold"
+    print("\n".join([*found, f"{len(tested)} signatures, {samples} samples: {told}"]))
+    return 1 if found else 0
+
+
+def _stands_in(entry: Entry, folder: str | None) -> bool:
+    path = Path(entry.file)
+    return folder is None or Path(folder).absolute() in (path, path.parent)
+
+
+class _Progress:
+    """How many entries are tested, on a terminal, when it takes long."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._begun, self._shown = total, time.monotonic(), False
+
+    def show(self, number: int) -> None:
+        if time.monotonic() - self._begun > _SILENT_SECONDS and sys.stderr.isatty():
+            self._shown = True
+            sys.stderr.write(f"\rsupervise: tested {number} of {self._total}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _table(entries: tuple[Entry, ...]) -> str:
     width = max((len(entry.signature.id) for entry in entries), default=0)
     return "\n".join(
         f"{entry.signature.id:{width}}  {entry.signature.role:7}  {entry.signature.cause:13}"
@@ -59,8 +149,19 @@ def _told(entries: tuple[Entry, ...]) -> str:
     )
 
 
-def _as_json(entries: tuple[Entry, ...]) -> str:
-    return json.dumps([_fields(entry) for entry in entries], indent=2)
+def _told(entry: Entry) -> Iterator[str]:
+    """Every field that says something, for a person."""
+    fields = _fields(entry)
+    place = f"{fields.pop('file')}:{fields.pop('line')}"
+    samples, near_misses = fields.pop("samples"), fields.pop("near_misses")
+    for name, value in {**fields, "file": place}.items():
+        if value not in ("", [], False):
+            yield f"{name:12} {', '.join(value) if isinstance(value, list) else value}"
+    for sample in samples:
+        captures = "".join(f"  {name}={text}" for name, text in sample["expect"].items())
+        yield f"{'hits':12} {sample['line']}{captures and '  ->' + captures}"
+    for line in near_misses:
+        yield f"{'not':12} {line}"
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -72,39 +173,17 @@ def _fields(entry: Entry) -> dict[str, Any]:
         "role": signature.role,
         "sources": sorted(signature.sources),
         "blames": signature.blames,
+        "fallback": signature.fallback,
         "pattern": signature.pattern,
+        "literal": entry.literal.decode(),
         "status": entry.status,
         "description": entry.description,
         "references": list(entry.references),
+        "samples": [
+            {"line": sample.line, "source": sample.source, "expect": sample.expect}
+            for sample in entry.samples
+        ],
+        "near_misses": list(entry.near_misses),
         "file": entry.file,
         "line": entry.line,
-    }
-
-
-def _complaints(matcher: Matcher, entries: tuple[Entry, ...]) -> Iterator[str]:
-    for entry in entries:
-        place = f"{entry.file}:{entry.line}: {entry.signature.id}"
-        for sample in entry.samples:
-            yield from (f"{place}: {wrong}" for wrong in _sample(matcher, entry, sample))
-        for line in entry.near_misses:
-            if entry.signature.id in _hits(matcher, line):
-                yield f"{place}: hits its near miss {line!r}"
-
-
-def _sample(matcher: Matcher, entry: Entry, sample: Sample) -> Iterator[str]:
-    hits = _hits(matcher, sample.line)
-    own = hits.pop(entry.signature.id, None)
-    if own is None:
-        yield f"does not hit its sample {sample.line!r}"
-    elif sample.expect != {name: own.get(name) for name in sample.expect}:
-        yield f"captures {own}, not {sample.expect}, of {sample.line!r}"
-    if hits:
-        yield f"its sample {sample.line!r} is hit by {', '.join(hits)} too"
-
-
-def _hits(matcher: Matcher, line: str) -> dict[str, dict[str, str]]:
-    """The ids that hit a line, with what they capture."""
-    return {
-        found.signature.id: {name: text.decode() for name, text in found.captures.items()}
-        for found in matcher.match(line.encode() + b"\n")
     }

@@ -42,10 +42,10 @@ def test_entry_that_hits_its_near_miss_is_told(supervise: "Supervise") -> None:
     (supervise.folder / "mine").mkdir()
     (supervise.folder / "mine" / "site.yaml").write_text(GOOD.replace("fabric up", "fabric down!"))
 
-    ended = supervise("signatures", "test", "--signatures", "mine")
+    ended = supervise("signatures", "test", "mine")
 
     assert ended.exit_code == 1
-    assert "my-fabric-down: hits its near miss 'xyzzy fabric down!'" in ended.stdout
+    assert "entry 'my-fabric-down': near_misses: is hit: 'xyzzy fabric down!'" in ended.stdout
 
 
 def test_folder_that_is_missing_is_one_line(supervise: "Supervise") -> None:

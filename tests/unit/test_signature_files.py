@@ -23,7 +23,7 @@ ENTRY = """\
   role: proof
   sources: [kernel, launcher]
   blames: named
-  pattern: '<HOST> kernel: disk on fire at \\d+ C'
+  pattern: '^<HOST> kernel: disk on fire at \\d+ C'
   samples:
     - line: 'x1 kernel: disk on fire at 451 C'
       source: kernel
@@ -70,7 +70,7 @@ def test_entry_is_read_with_its_macros_written_out(folder: Path) -> None:
         role=Role.PROOF,
         sources=frozenset({Source.KERNEL, Source.LAUNCHER}),
         blames=Blames.NAMED,
-        pattern=r"(?P<host>[\w.-]{1,99}) kernel: disk on fire at \d+ C",
+        pattern=r"^(?P<host>[\w.-]{1,99}) kernel: disk on fire at \d+ C",
     )
     assert entry.literal == b" kernel: disk on fire at "
     assert entry.samples[0].expect == {"host": "x1"}
@@ -93,7 +93,8 @@ MISTAKES = {
     ("at \\d+ C", "at (?:\\d+-?)+ C"): (7, "pattern"),
     ("at \\d+ C", ".* at .* C"): (7, "pattern"),
     ("at \\d+ C", "at \\d+"): (7, "pattern"),
-    ("<HOST> kernel", "(?P<host>\\w+) kernel"): (7, "pattern"),
+    ("^<HOST> kernel", "(?P<host>\\w+) kernel"): (7, "pattern"),
+    ("^<HOST> kernel", "<HOST> kernel"): (7, "pattern"),
     ("'x1 kernel: disk on fire at 451 C'", "[]"): (9, "line"),
     ("source: kernel", "source: gossip"): (10, "source"),
     ("  references:", "  colour: red\n  references:"): (13, "colour"),
