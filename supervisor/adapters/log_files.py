@@ -44,10 +44,12 @@ def read_blocks(log: LogFile, seen: Callable[[int], None] = lambda size: None) -
         text: BufferedReader | gzip.GzipFile = raw
         if _is_gzip(raw):
             text = stack.enter_context(gzip.GzipFile(fileobj=raw))
+        read = 0
         try:
             for block in _blocks(text):
                 yield block
-                seen(raw.tell() if raw.seekable() else 0)
+                read += len(block)
+                seen(raw.tell() if raw.seekable() else read)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"{log.name}: cannot be read to its end: {error}") from error
 

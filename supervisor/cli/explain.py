@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -54,18 +55,18 @@ def main(words: list[str]) -> int:
 class Bar:
     """How much is read, on a terminal, when it takes long."""
 
-    def __init__(self, total: int) -> None:
-        self._total, self._begun, self._next = total, time.monotonic(), 1.0
-        self._shown = False
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._total, self._clock, self._next = total, clock, 1.0
+        self._begun, self._shown = clock(), False
 
     def show(self, size: int) -> None:
         """Draw it again, ten times a second."""
-        after = time.monotonic() - self._begun
+        after = self._clock() - self._begun
         if after < self._next or not sys.stderr.isatty():
             return
         self._next, self._shown = after + 0.1, True
-        part = f"{size / self._total:4.0%} of " if self._total else f"{size} of "
-        sys.stderr.write(f"\rsupervise: reading, {part}{self._total / 1e6:.0f} MB")
+        total = f"{size / self._total:4.0%} of {self._total / 1e6:.0f}" if self._total else ""
+        sys.stderr.write(f"\rsupervise: reading, {total or round(size / 1e6)} MB")
         sys.stderr.flush()
 
     def clear(self) -> None:

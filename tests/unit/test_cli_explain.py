@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,3 +213,25 @@ def test_the_bar_is_not_drawn_where_no_terminal_is(capsys: pytest.CaptureFixture
     bar.clear()
 
     assert "supervise: signature x is switched off\n" == capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("total", "said"), [(10_000_000, " 50% of 10 MB"), (0, "5 MB")])
+def test_the_bar_shows_how_much_is_read_and_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch, total: int, said: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    times = iter((0.0, 0.5, 2.0, 2.01))
+    bar = Bar(total, lambda: next(times))
+    for _ in range(3):  # at first not yet, then drawn, then not so soon again
+        bar.show(5_000_000)
+    bar.clear()
+
+    assert f"\rsupervise: reading, {said}\r\x1b[K" == terminal.getvalue()

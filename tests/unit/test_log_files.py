@@ -125,6 +125,19 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path, data: bytes) -> None:
     writer.join()
 
 
+def test_of_a_pipe_as_much_is_told_as_came_out_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(LINES,))
+    writer.start()
+    told: list[int] = []
+    for _ in read_blocks(_only(path), told.append):
+        pass
+    writer.join()
+
+    assert len(LINES) == told[-1]
+
+
 def test_how_much_is_read_is_told_in_bytes_on_disk(tmp_path: Path) -> None:
     path = _write(tmp_path / "job.log.gz", gzip.compress(LINES))
     told: list[int] = []
