@@ -159,11 +159,33 @@ class _Cut:
         self.scans = self.overtaken = 0
 
 
+class _Run:
+    """Output frames of one rank, each where the last one ended: sixty are given out as one."""
+
+    __slots__ = ("end", "offset", "rank", "writtens")
+
+    def __init__(self, rank: bytes, offset: int) -> None:
+        self.rank, self.offset, self.end = rank, offset, offset
+        self.writtens: list[bytes] = []
+
+    def add(self, written: bytes) -> None:
+        self.writtens.append(written)
+        self.end += len(written) - (written.count(b"\x10") if b"\x10" in written else 0)
+
+    def frame(self) -> Frame:
+        payload = _unescape(b"".join(self.writtens))
+        return Frame(Kind.OUTPUT, int(self.rank), self.offset, payload)
+
+
+_Items = list["Frame | bytes | _Run"]
+
+
 class Decoder:
     """Takes a launcher's output in any chunks, gives frames, and text that belongs to no frame.
 
-    Text comes in order, except what was held because a waiting frame could have claimed it.
-    Any bytes will do: it never raises, and never holds more than about 4 MiB.
+    Output frames that follow on one another in what is fed come as one. Text comes in order, except
+    what was held because a waiting frame could have claimed it. Any bytes will do: it never raises,
+    and never holds more than about 4 MiB.
     """
 
     def __init__(self) -> None:
@@ -188,24 +210,24 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[Frame | bytes]:
         """Decode what can be decided."""
-        out: list[Frame | bytes] = []
+        out: _Items = []
         data = self._tail + data if self._tail else data
         self._tail = data[self._scan(data, out) :]
-        return out
+        return _given_out(out)
 
     def close(self) -> list[Frame | bytes]:
         """Nothing more will come: give out what is left."""
-        out: list[Frame | bytes] = []
+        out: _Items = []
         if self._tail:
             self._take(self._tail, False, out)
         self._tail = b""
         while self._cuts:
             self._give_up(self._cuts[0], out)
-        return out
+        return _given_out(out)
 
-    def _scan(self, data: bytes, out: list[Frame | bytes]) -> int:
+    def _scan(self, data: bytes, out: _Items) -> int:
         """Whole frames in a tight loop, all else by _mend; returns where the undecided begins."""
-        match, crc32, append, ranks = self._match, zlib.crc32, out.append, self._ranks
+        match, crc32, ranks = self._match, zlib.crc32, self._ranks
         position, size = 0, len(data)
         while position < size:
             header = match(data, position)
@@ -217,7 +239,7 @@ class Decoder:
                 if data[end : end + 1] == b"\n" and crc32(written, crc32(head)) == int(crc, 16):
                     if ranks and int(rank) in ranks:
                         self._overtake(ranks[int(rank)], out)
-                    append(Frame(_KINDS[kind], int(rank), int(offset), _unescape(written)))
+                    _append(out, kind, rank, int(offset), written)
                     position = end + 1
                     continue
             before, position = position, self._mend(data, position, out)
@@ -225,7 +247,7 @@ class Decoder:
                 break
         return position
 
-    def _mend(self, data: bytes, position: int, out: list[Frame | bytes]) -> int:
+    def _mend(self, data: bytes, position: int, out: _Items) -> int:
         """One line that is no whole frame; does not move when its end has not come yet."""
         marked = data[position] == MARK
         if not (marked or self._cuts or self._newlines_owed):
@@ -245,7 +267,7 @@ class Decoder:
         self._take(data[position:end], ended, out)
         return end + ended
 
-    def _take(self, line: bytes, newline: bool, out: list[Frame | bytes]) -> None:
+    def _take(self, line: bytes, newline: bool, out: _Items) -> None:
         """A stretch up to a newline, the next mark, or too long for any frame."""
         if line[:1] == b"\x1e":
             self._take_marked(line, newline, out)
@@ -261,7 +283,7 @@ class Decoder:
             else:
                 self._hold_or_pass(before, out)
 
-    def _take_marked(self, line: bytes, newline: bool, out: list[Frame | bytes]) -> None:
+    def _take_marked(self, line: bytes, newline: bool, out: _Items) -> None:
         before = self._claim(line, out) if newline else None
         cut = self._cut(line if before is None else before)
         cut.newline = newline and before is None
@@ -273,7 +295,7 @@ class Decoder:
         elif not (cut.newline and self._claim_around(cut, out)):
             self._wait(cut, out)
 
-    def _claim(self, line: bytes, out: list[Frame | bytes]) -> bytes | None:
+    def _claim(self, line: bytes, out: _Items) -> bytes | None:
         """Complete the frame whose rest ends this line; returns what stands before the rest."""
         for thorough in (False, True):
             scans = 0
@@ -299,7 +321,7 @@ class Decoder:
                 return frame, kept, used
         return None
 
-    def _claim_with_middle(self, line: bytes, out: list[Frame | bytes]) -> bytes | None:
+    def _claim_with_middle(self, line: bytes, out: _Items) -> bytes | None:
         """The same for a frame cut twice, whose middle piece ends another stretch."""
         if line[:1] == b"\x1e":
             return None
@@ -315,7 +337,7 @@ class Decoder:
                     return b""
         return None
 
-    def _claim_around(self, cut: _Cut, out: list[Frame | bytes]) -> bool:
+    def _claim_around(self, cut: _Cut, out: _Items) -> bool:
         """A frame whose line has a foreign piece inside it."""
         line, foreign = cut.raw, len(cut.raw) - cut.total
         if not cut.header or foreign <= 0:
@@ -343,13 +365,13 @@ class Decoder:
     def _cut(self, raw: bytes) -> _Cut:
         return _Cut(raw, self._match(raw), self._lines)
 
-    def _wait(self, cut: _Cut, out: list[Frame | bytes]) -> None:
+    def _wait(self, cut: _Cut, out: _Items) -> None:
         if cut.header:
             self._ranks[int(cut.header[2])] = cut
         self._cuts.append(cut)
         self._age(out)
 
-    def _hold_or_pass(self, piece: bytes, out: list[Frame | bytes]) -> None:
+    def _hold_or_pass(self, piece: bytes, out: _Items) -> None:
         """A piece that ends in no newline: text, unless it may be the middle of a waiting frame."""
         if piece and self._cuts and len(piece) <= MAX_FRAME:
             self._cuts.append(_Cut(piece, None, self._lines))
@@ -357,7 +379,7 @@ class Decoder:
         elif piece:
             out.append(piece)
 
-    def _age(self, out: list[Frame | bytes]) -> None:
+    def _age(self, out: _Items) -> None:
         self._lines += 1
         while self._cuts:
             oldest = self._cuts[0]
@@ -365,7 +387,7 @@ class Decoder:
                 return
             self._give_up(oldest, out)
 
-    def _settle(self, cut: _Cut, kept: int, out: list[Frame | bytes]) -> None:
+    def _settle(self, cut: _Cut, kept: int, out: _Items) -> None:
         """A cut became a frame with its first `kept` bytes; those after them are not its own."""
         self._remove(cut)
         foreign = cut.raw[kept:]
@@ -388,13 +410,13 @@ class Decoder:
         if left.header:
             self._ranks[int(left.header[2])] = left
 
-    def _overtake(self, cut: _Cut, out: list[Frame | bytes]) -> None:
+    def _overtake(self, cut: _Cut, out: _Items) -> None:
         """A whole frame came from the rank of a cut one: its rest is lost, or fitted another's."""
         cut.overtaken += 1
         if cut.overtaken > _MAX_OVERTAKEN:
             self._give_up(cut, out)
 
-    def _give_up(self, cut: _Cut, out: list[Frame | bytes]) -> None:
+    def _give_up(self, cut: _Cut, out: _Items) -> None:
         self._remove(cut)
         rest = cut.raw
         if cut.header and cut.header[4] == b"o":
@@ -408,6 +430,21 @@ class Decoder:
         self._cuts.remove(cut)
         if cut.header and self._ranks.get(int(cut.header[2])) is cut:
             del self._ranks[int(cut.header[2])]
+
+
+def _append(out: _Items, kind: bytes, rank: bytes, offset: int, written: bytes) -> None:
+    if kind != b"o":
+        out.append(Frame(_KINDS[kind], int(rank), offset, _unescape(written)))
+        return
+    last = out[-1] if out else None
+    if not (isinstance(last, _Run) and last.end == offset and last.rank == rank):
+        last = _Run(rank, offset)
+        out.append(last)
+    last.add(written)
+
+
+def _given_out(items: _Items) -> list[Frame | bytes]:
+    return [item.frame() if isinstance(item, _Run) else item for item in items]
 
 
 def _splits(cut: _Cut, longest: int, thorough: bool) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,8 @@ The command is `cat` of a log of 130-byte lines; its own CPU is not counted. Our
 process, from /proc/PID/stat, read every 20 ms: the last 20 ms of each process may be missing, and
 the kernel counts there in steps of 10 ms.
 The tee reads lines of text and writes each to a file and to standard output, flushing both.
+Three figures: of the supervisor, which is what a tee inside it would cost; of all our processes;
+and of these without what a run without output costs, which a long run spreads over more.
 Nothing is judged here.
 """
 
@@ -106,9 +108,11 @@ def follow(process: "subprocess.Popen[bytes]") -> dict[str, float]:
     return sums
 
 
-def supervise(launcher: str, log: Path, folder: Path) -> tuple[dict[str, float], float, bool]:
+def supervise(
+    launcher: str, log: Path, folder: Path, run_dir: str = "run"
+) -> tuple[dict[str, float], float, bool]:
     """CPU seconds by role, wall seconds, and whether the rank's log is the same as what it read."""
-    line = [sys.executable, "-m", "supervisor.cli", "--launcher", launcher, "--run-dir", "run"]
+    line = [sys.executable, "-m", "supervisor.cli", "--launcher", launcher, "--run-dir", run_dir]
     line += ["-q", "--console", "all", "--", "/bin/cat", str(log)]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PYTHONPATH": str(REPO), "PATH": path}
@@ -119,8 +123,8 @@ def supervise(launcher: str, log: Path, folder: Path) -> tuple[dict[str, float],
     seconds = time.monotonic() - begin
     if process.returncode:
         sys.exit(f"supervise ended with {process.returncode}")
-    kept = folder / "run/attempts/001/ranks/00000.log"
-    return used, seconds, filecmp.cmp(log, kept, shallow=False)
+    kept = folder / run_dir / "attempts/001/ranks/00000.log"
+    return used, seconds, kept.exists() and filecmp.cmp(log, kept, shallow=False)
 
 
 def tee(log: Path, folder: Path) -> tuple[float, float]:
@@ -138,19 +142,30 @@ def tee(log: Path, folder: Path) -> tuple[float, float]:
 
 
 def show(
-    megabytes: int, used: dict[str, float], wall: float, tee_used: tuple[float, float]
+    megabytes: int,
+    used: dict[str, float],
+    silent: dict[str, float],
+    wall: float,
+    tee_used: tuple[float, float],
 ) -> None:
     """CPU, speed, ratio."""
-    ours = sum(used.get(name, 0.0) for name in OURS)
+    ours, start = (sum(each.get(name, 0.0) for name in OURS) for each in (used, silent))
     print(f"{megabytes} MB of {LINE_BYTES}-byte lines, {os.cpu_count()} cores")
     print(f"{'':24} {'cpu s':>8} {'MB/cpu-s':>9} {'wall s':>7}")
     for name in (*OURS, "launcher"):
-        seconds = used.get(name, 0.0)
-        print(f"{name:24} {seconds:8.2f} {megabytes / seconds if seconds else 0:9.0f}")
-    print(f"{'ours, without launcher':24} {ours:8.2f} {megabytes / ours:9.0f} {wall:7.2f}")
+        _row(name, megabytes, used.get(name, 0.0))
+    _row("ours, without launcher", megabytes, ours, wall)
+    _row("a run without output", 0, start)
     cpu, tee_wall = tee_used
-    print(f"{'plain tee':24} {cpu:8.2f} {megabytes / cpu:9.0f} {tee_wall:7.2f}")
-    print(f"ours does {cpu / ours:.1f} times the MB per CPU second of the tee")
+    _row("plain tee", megabytes, cpu, tee_wall)
+    print("times the MB per CPU second of the tee:")
+    print(f"  the supervisor {cpu / used['supervisor']:.1f}, all of ours {cpu / ours:.1f}")
+    print(f"  all of ours beyond a run without output {cpu / max(ours - start, 0.01):.1f}")
+
+
+def _row(name: str, megabytes: int, seconds: float, wall: float | None = None) -> None:
+    speed = megabytes / seconds if seconds else 0.0
+    print(f"{name:24} {seconds:8.2f} {speed:9.0f}" + ("" if wall is None else f" {wall:7.2f}"))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -158,11 +173,14 @@ def main(argv: list[str] | None = None) -> int:
     chosen = options(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        log = folder / "log"
+        log, nothing = folder / "log", folder / "nothing"
         write_log(log, chosen.megabytes)
+        nothing.write_text("one line\n")  # one: what reads output is loaded for it
+        supervise(chosen.launcher, nothing, folder, "warm")
+        silent, _, _ = supervise(chosen.launcher, nothing, folder, "silent")
         used, wall, same = supervise(chosen.launcher, log, folder)
         tee_used = tee(log, folder)
-    show(chosen.megabytes, used, wall, tee_used)
+    show(chosen.megabytes, used, silent, wall, tee_used)
     print(f"rank log byte-identical: {'yes' if same else 'NO'}")
     return 0
 
