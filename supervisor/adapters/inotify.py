@@ -1,8 +1,9 @@
 """Changes in folders, as Linux reports them: one watch a folder, names of what changed in it.
 
 Owns the system calls, not what a change means. The standard library has no inotify, and watchdog's
-threads cost several times the CPU at 10,000 files (tests/benchmarks/bench_rank_logs.py measures
-both), so the three calls are made here through ctypes.
+threads take 1.5 to 2 times the CPU of all our following at 10,000 files, and on a busy machine
+fell so far behind that lines were lost (tests/benchmarks/bench_rank_logs.py measures both); so the
+three calls are made here through ctypes.
 
 The kernel keeps at most max_queued_events (16,384) for a reader that does not come; then it drops
 the rest and says so (`overflowed`): whoever follows files must then look at all of them.

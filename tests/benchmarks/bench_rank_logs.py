@@ -30,6 +30,7 @@ from pathlib import Path
 REPO = Path(__file__).parents[2]
 LINE_BYTES = 130
 TICK_SECONDS = 0.002
+WARM_SECONDS = 6.0  # delays of lines before do not count: a polled file is cold until it has grown
 STOP = "stop"
 Seen = list[tuple[float, bytes]]  # when, and which lines
 
@@ -39,7 +40,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--lines-per-second", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--burst", action="store_true")
     parser.add_argument("--readers", nargs="+", choices=tuple(READERS), default=tuple(READERS))
     parser.add_argument("--reader", nargs=2, metavar=("NAME", "FOLDER"), help=argparse.SUPPRESS)
@@ -211,10 +212,11 @@ READERS: dict[str, Callable[[Path], Seen]] = {
 def run_reader(name: str, folder: Path) -> None:
     """Read until told to stop, then print the delays."""
     seen = READERS[name](folder)
-    delays = [at - float(line[:17].split()[0]) for at, data in seen for line in data.splitlines()]
-    cuts = statistics.quantiles(delays, n=100)
+    lines = [(at, float(line.split()[0])) for at, data in seen for line in data.splitlines()]
+    warm = min(written for _, written in lines) + WARM_SECONDS
+    cuts = statistics.quantiles([at - written for at, written in lines if written > warm], n=100)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(cuts[49], cuts[98], len(delays), peak)
+    print(cuts[49], cuts[98], len(lines), peak)
 
 
 def measured(name: str, chosen: argparse.Namespace) -> tuple[float, float, float, float, float]:
