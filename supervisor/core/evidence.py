@@ -111,10 +111,12 @@ def is_victim(evidence: Evidence, failure: RankFailed) -> bool:
 
 def complained_first(evidence: Evidence, host: str | None, rank: int | None) -> bool:
     """The first thing wrong that this rank (or, lacking a word of its own, its host) said was
-    of a peer.
+    of a peer. Of those whom nobody can tell apart any may have said it.
     """
     of_rank = None if rank is None else _first_word(evidence, lambda hit: hit.rank == rank)
-    first = of_rank or _first_word(evidence, lambda hit: hit.host == host)
+    first = of_rank or _first_word(
+        evidence, lambda hit: hit.host == host and (host is not None or hit.rank is None)
+    )
     return first is not None and first.role is Role.CASCADE
 
 

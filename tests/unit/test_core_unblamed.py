@@ -169,3 +169,13 @@ def test_rank_failures_without_a_word_are_of_unknown_cause() -> None:
     found = verdict(failed(0, "a", None, 11), ledger=make_ledger(("a", "b"), ()))
 
     assert "rank 0 on a died of signal 11 and nothing says why" == found.why
+
+
+def test_what_one_rank_complained_of_explains_no_exception_of_another() -> None:
+    """Also where the log does not say which rank raised it, nor where the ranks are."""
+    echo = said(Cause.CASCADE_ONLY, None, role=Role.CASCADE, rank=1)
+    raised = said(Cause.USER_ERROR, None, line_number=2)
+    nobodys = replace(echo, hit=replace(echo.hit, rank=None))
+
+    assert Cause.USER_ERROR is verdict(echo, raised, base=LOG).cause
+    assert Cause.CASCADE_ONLY is verdict(nobodys, raised, base=LOG).cause
