@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 REPO = Path(__file__).parents[2]
 BLOCK = 256 * 1024
 FEW = 2_000_000  # bytes that a loop over `re` reads
+BASES = ("re loop", "ripgrep")
 ROTATED = bytes.maketrans(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     b"nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM",
@@ -140,19 +141,20 @@ def report_reader(name: str, path: str) -> None:
 def compare(title: str, path: Path, starts: dict[str, float]) -> None:
     """Run all readers that are here, print one line each."""
     print(f"{title}, {path.stat().st_size / 1e6:.0f} MB, {os.cpu_count()} cores")
-    speeds: dict[str, float] = {}
-    for name, start in starts.items():
-        seconds, peak, hits = measured(name, path)
-        if hits < 0:
-            print(f"  {name:13} is not available here")
-            continue
-        size = FEW if name == "re loop" else path.stat().st_size
-        speeds[name] = size / 1e6 / max(seconds - start, 0.001)
-        grep = f"{speeds[name] / speeds['ripgrep']:5.2f}" if "ripgrep" in speeds else "    ?"
+    costs = {name: measured(name, path) for name in starts}
+    speeds = {
+        name: (FEW if name == "re loop" else path.stat().st_size) / 1e6 / max(seconds - start, 1e-3)
+        for (name, start), (seconds, _, hits) in zip(starts.items(), costs.values(), strict=True)
+        if hits >= 0
+    }
+    for name, speed in speeds.items():
+        beside = [f"{speed / speeds[other]:7.2f} x {other}" for other in BASES if other in speeds]
         print(
-            f"  {name:13} {speeds[name]:8.1f} MB/cpu-s {speeds[name] / speeds['re loop']:7.1f} x re"
-            f" loop {grep} x ripgrep  start {start:5.2f} cpu-s  peak {peak:6.1f} MB  {hits} hits"
+            f"  {name:13} {speed:8.1f} MB/cpu-s {' '.join(beside)}  start {starts[name]:5.2f} cpu-s"
+            f"  peak {costs[name][1]:6.1f} MB  {costs[name][2]} hits"
         )
+    for name in starts.keys() - speeds.keys():
+        print(f"  {name} is not available here")
 
 
 def main() -> int:
