@@ -93,11 +93,11 @@ def test_a_hint_explains_consequences() -> None:
     assert Cause.NETWORK is verdict(echo, noted(Cause.NETWORK), base=LOG).cause
 
 
-def test_the_end_the_launcher_saw_is_told_unless_peers_died_of_it() -> None:
+def test_the_end_the_launcher_saw_is_told_unless_a_peer_died_before() -> None:
     end = noted(Cause.UNKNOWN, line="rank 3 died of signal 11")
-    echo = said(Cause.CASCADE_ONLY, role=Role.CASCADE)
+    echo = replace(said(Cause.CASCADE_ONLY, role=Role.CASCADE), at=1.0)
 
-    alone, echoed = verdict(end, base=LOG), verdict(end, echo, base=LOG)
+    alone, echoed = verdict(end, base=LOG), verdict(echo, end, base=LOG)
     assert (Cause.UNKNOWN, "rank 3 died of signal 11") == (alone.cause, alone.lines[0].text)
     assert Cause.CASCADE_ONLY is echoed.cause
 
