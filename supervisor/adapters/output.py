@@ -26,6 +26,7 @@ from supervisor.adapters.sightings import Piece, Sightings
 from supervisor.adapters.spool import BLOCK, SpoolReader
 from supervisor.core.events import AttemptEnded, Event
 from supervisor.errors import PlatformError
+from supervisor.frame_decoder import Decoder
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
 
@@ -55,7 +56,7 @@ class OutputFollower:
     ) -> None:
         self._followed, self._console = followed, console
         self._sightings, self._post = sightings, post
-        self._decoder = wire.Decoder()
+        self._decoder = Decoder()
         self._reports = RankReports(
             followed.attempt, followed.rank_hosts, followed.beat_seconds, clock.now()
         )

@@ -15,6 +15,7 @@ import psutil
 
 import supervisor
 from supervisor import wire
+from supervisor.frame_decoder import Decoder
 
 SHIM = Path(supervisor.__file__).with_name("shim.py")
 PATIENCE = 15.0  # seconds a test waits for what must come
@@ -45,7 +46,7 @@ class Told:
 
 
 def decoded(stream: bytes) -> Told:
-    decoder = wire.Decoder()
+    decoder = Decoder()
     items = decoder.feed(stream) + decoder.close()
     frames = [item for item in items if isinstance(item, wire.Frame)]
     return Told(frames=frames, text=b"".join(i for i in items if isinstance(i, bytes)))

@@ -12,6 +12,7 @@ import pytest
 from engines.shim_bench import PATIENCE, decoded, environ, python, run, running, shim_argv
 
 from supervisor import wire
+from supervisor.frame_decoder import Decoder
 
 pytestmark = pytest.mark.engine
 
@@ -55,7 +56,7 @@ def test_output_without_a_newline_passes_in_bounded_memory() -> None:
     shim = subprocess.Popen(
         shim_argv("head", "-c", "100000000", "/dev/zero"), env=environ(), stdout=subprocess.PIPE
     )
-    decoder, size, memory = wire.Decoder(), 0, 0
+    decoder, size, memory = Decoder(), 0, 0
     with shim:
         while data := os.read(shim.stdout.fileno(), 1 << 18):
             for item in decoder.feed(data):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supervisor.wire import MAX_FRAME, MAX_PAYLOAD, Decoder, Frame, Kind, encode, frames
+from supervisor.frame_decoder import Decoder
+from supervisor.wire import MAX_FRAME, MAX_PAYLOAD, Frame, Kind, encode, frames
 
 pytestmark = pytest.mark.timeout(90)  # hundreds of examples on a loaded machine
 
@@ -125,7 +126,7 @@ def test_frames_and_the_launchers_own_lines_come_back_in_order(data: st.DataObje
     assert b"".join(texts) == only_text(items)
 
 
-@settings(max_examples=300, derandomize=True)  # alike bytes on both sides of a cut: see wire.py
+@settings(max_examples=300, derandomize=True)  # alike bytes around a cut: frame_decoder.py
 @given(st.data())
 def test_torn_and_interleaved_streams_are_put_together_again(data: st.DataObject) -> None:
     """MPICH cuts lines where its read buffer ends and puts other lines between the halves."""
@@ -137,7 +138,7 @@ def test_torn_and_interleaved_streams_are_put_together_again(data: st.DataObject
     assert b"" == only_text(items)
 
 
-@settings(max_examples=300, derandomize=True)  # alike bytes on both sides of a cut: see wire.py
+@settings(max_examples=300, derandomize=True)  # alike bytes around a cut: frame_decoder.py
 @given(st.data())
 def test_launcher_lines_between_the_halves_are_told_from_them(data: st.DataObject) -> None:
     streams = data.draw(rank_streams(least_ranks=2))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from supervisor import wire
-from supervisor.wire import Decoder, Frame, Kind, encode
+from supervisor.frame_decoder import Decoder
+from supervisor.wire import Frame, Kind, encode
 
 
 def test_a_frame_that_never_gets_its_rest_stays_the_ranks_words() -> None:
