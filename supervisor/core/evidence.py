@@ -156,13 +156,28 @@ def first_word(evidence: Evidence, *, outside: bool = False) -> Hit | None:
     """The first that anybody, or anybody but a rank, said of an end: proof, a vote, or that a rank
     ended or somebody cancelled the job.
     """
-    notices = (e for e in evidence.minor if e.hit.role is Role.NOTICE and e.hit.cause in ENDS)
-    said = (
+    said = (event for event in _of_an_end(evidence) if event.hit.role is not Role.CASCADE)
+    heard = (event for event in said if not outside or event.hit.source is not Source.RANK)
+    return _earliest(heard)
+
+
+def first_sign(evidence: Evidence) -> Hit | None:
+    """The same of anybody, consequences of a peer's end as ranks tell them included."""
+    signs = _of_an_end(evidence)
+    return _earliest(
         event
-        for event in (*evidence.hits, *notices)
-        if not outside or event.hit.source is not Source.RANK
+        for event in signs
+        if event.hit.role is not Role.CASCADE or event.hit.source is Source.RANK
     )
-    first = min(said, key=lambda event: (event.at, event.hit.line_number), default=None)
+
+
+def _of_an_end(evidence: Evidence) -> tuple[HitSeen, ...]:
+    told = (e for e in evidence.minor if e.hit.role is not Role.NOTICE or e.hit.cause in ENDS)
+    return (*evidence.hits, *told)
+
+
+def _earliest(events: Iterable[HitSeen]) -> Hit | None:
+    first = min(events, key=lambda event: (event.at, event.hit.line_number), default=None)
     return None if first is None else first.hit
 
 

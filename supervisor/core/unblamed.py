@@ -96,13 +96,12 @@ def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 def _hinted(evidence: Evidence) -> Verdict | None:
     """What comes nearest to a cause: a wait in vain, consequences only, an end, a notice."""
-    word, outside = facts.first_word(evidence), facts.first_word(evidence, outside=True)
-    echoes = any(_is_echo(event.hit) for event in evidence.minor)
+    word, sign = facts.first_word(evidence), facts.first_sign(evidence)
     hint = next((event.hit for event in evidence.minor if _is_hint(event.hit)), None)
     if word is not None and word.cause is Cause.HANG:
         return because(word, Confidence.WEAK)
-    if outside is not None and outside.cause is Cause.UNKNOWN and not echoes:
-        return because(outside, Confidence.WEAK)
+    if sign is not None and (sign.cause is Cause.UNKNOWN or sign.cause in facts.APPLICATION):
+        return replace(because(sign, Confidence.WEAK), cause=Cause.UNKNOWN)
     if hint is not None:
         return because(hint, Confidence.WEAK)
     cascade = any(event.hit.role is Role.CASCADE for event in evidence.minor)
@@ -110,10 +109,6 @@ def _hinted(evidence: Evidence) -> Verdict | None:
         why = "every failure seen is the consequence of another, unseen one"
         return Verdict(cause=Cause.CASCADE_ONLY, why=why)
     return None
-
-
-def _is_echo(hit: Hit) -> bool:
-    return hit.role is Role.CASCADE and hit.source is Source.RANK
 
 
 def _is_hint(hit: Hit) -> bool:
