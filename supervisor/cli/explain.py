@@ -16,6 +16,7 @@ from supervisor.cli.parser import parse_with
 from supervisor.cli.values import duration, whole
 from supervisor.core import words as telling
 from supervisor.core.hindsight import advice
+from supervisor.core.signature import Cause
 from supervisor.errors import UsageError
 
 _HINT = "hint:  --hosts, --ppn and --ip-map tell which host a rank or an address is"
@@ -96,7 +97,8 @@ def _fields(found: Answer) -> dict[str, Any]:
 
 def _told(found: Answer, hosts_given: bool) -> tuple[str, ...]:
     told = telling.explanation(found.verdict, advice(found.verdict))
-    return told if hosts_given or found.verdict.blame else (*told, _HINT)
+    clear = found.verdict.blame or found.verdict.cause is Cause.SUCCESS
+    return told if hosts_given or clear else (*told, _HINT)
 
 
 def _parser() -> argparse.ArgumentParser:

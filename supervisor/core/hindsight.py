@@ -13,6 +13,7 @@ from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import make_ledger
 from supervisor.core.judge import judge
 from supervisor.core.policy import CURES
+from supervisor.core.signature import Cause
 from supervisor.core.value import value
 from supervisor.core.verdict import Verdict
 
@@ -43,8 +44,13 @@ class PastAttempt:
 
 
 def explain(past: PastAttempt) -> Verdict:
-    """Judge it as if it had just ended."""
-    return judge(evidence_of(past), make_ledger(past.hosts, ()))
+    """Judge it as if it had just ended; without an exit code, the log alone must tell."""
+    evidence = evidence_of(past)
+    quiet = facts.first_sign(evidence) is None and not (past.failures or evidence.past_deadline)
+    if past.exit_code is None and quiet:
+        why = "the log shows no failure; the exit code would tell for sure"
+        return Verdict(cause=Cause.SUCCESS, why=why)
+    return judge(evidence, make_ledger(past.hosts, ()))
 
 
 def advice(verdict: Verdict) -> Advice:

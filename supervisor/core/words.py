@@ -85,10 +85,11 @@ ADVICE = {
 def explanation(verdict: Verdict, advice: str) -> tuple[str, ...]:
     """A verdict with its grounds, in lines a tired person understands."""
     blame = ", ".join(verdict.blame) or "nobody"
+    todo = "nothing" if verdict.cause is Cause.SUCCESS else ADVICE[advice].format(blame=blame)
     return (
         f"cause: {verdict.cause} ({verdict.confidence})",
         f"blame: {blame}",
-        f"do:    {ADVICE[advice].format(blame=blame)}",
+        f"do:    {todo}",
         f"why:   {verdict.why}",
         *grounds(verdict),
     )

@@ -12,7 +12,8 @@ HOSTS = ("a", "b", "c", "d")
 
 
 def told(*hits: HitSeen, **more: object) -> Verdict:
-    return explain(PastAttempt(hosts=HOSTS, hits=hits, **more))  # type: ignore[arg-type]
+    known = {"exit_code": 1} | more
+    return explain(PastAttempt(hosts=HOSTS, hits=hits, **known))  # type: ignore[arg-type]
 
 
 def asked_for(found: Verdict) -> tuple[Cause, tuple[str, ...], Advice]:
@@ -42,6 +43,17 @@ def test_exit_code_0_is_success_unless_somebody_else_proves_otherwise() -> None:
     assert (Cause.SUCCESS, (), Advice.STOP) == asked_for(told(exit_code=0))
     assert Cause.SUCCESS is told(said(Cause.USER_ERROR), exit_code=0).cause
     assert ("b",) == told(lost, exit_code=0).blame
+
+
+def test_a_log_that_shows_no_failure_is_success_as_far_as_it_tells() -> None:
+    found = told(exit_code=None)
+
+    assert (Cause.SUCCESS, Confidence.WEAK) == (found.cause, found.confidence)
+    assert "do:    nothing" in explanation(found, advice(found))
+    assert (
+        Cause.UNKNOWN
+        is told(said(Cause.USER_ERROR, role=Role.VOTE), exit_code=None, first_step=3).cause
+    )
 
 
 def test_the_time_allowed_is_walltime_when_it_was_used() -> None:
@@ -97,5 +109,5 @@ def test_an_explanation_without_grounds_says_so_in_four_lines() -> None:
         "cause: unknown (weak)",
         "blame: nobody",
         "do:    relaunch on the same hosts",
-        "why:   nothing says why",
+        "why:   the launcher left with exit code 1 and nothing says why",
     ) == explanation(found, advice(found))
