@@ -11,7 +11,7 @@ _STEPS = (
     "[{date} {clock}][I][train.py:212] step={n} loss={loss} dt=0.41{digit} tokens_per_s={tokens}",
     "[rank{rank}]: {date} {clock} INFO step: {n}  loss: {loss}  memory: 38.{digit}GiB(48.10%)",
     "iter {n}: loss {loss}, time {tokens}.22ms, mfu 41.{digit}%",
-    " [{date} {clock}] iteration {n}/ 500000 | consumed samples: {tokens} | lm loss: {loss}E+00 |",
+    " [{date} {clock}] iteration 1{digit}0/ 500000 | consumed samples: {tokens} | lm loss: {loss}E+00 |",
     "{{'loss': {loss}, 'grad_norm': 0.9{digit}, 'learning_rate': 2e-05, 'epoch': 1.{digit}}}",
     "Epoch: [{digit}][{n}/5004] Time 0.3{digit} (0.36) Data 0.00{digit} Loss {loss} Acc@1 71.2",
     "Train: {digit}0%|####    | {n}/50000 [01:2{digit}<04:11, 3.2{digit}it/s, loss={loss}]",

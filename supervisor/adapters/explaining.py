@@ -6,7 +6,7 @@ from pathlib import Path
 
 from supervisor.adapters.hits import Place
 from supervisor.adapters.host_names import HostNames
-from supervisor.adapters.log_files import LogFile
+from supervisor.adapters.log_files import LogFile, refuse
 from supervisor.adapters.log_reading import LogReader
 from supervisor.adapters.machines import RANKS_PER_HOST
 from supervisor.adapters.matcher import Matcher
@@ -25,6 +25,7 @@ _FILES = {
 }
 
 Seen = Callable[[int], None]
+Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +54,17 @@ class Answer:
     lines: int
 
 
-def answer(question: Question, seen: Seen, warn: Callable[[str], None]) -> Answer:
+def answer(question: Question, seen: Seen, warn: Warn) -> Answer:
     """Read the logs and judge; `seen` is told how many bytes are read in all."""
     signatures = _said_by(load_signatures(question.folders), question.launcher)
     matcher = Matcher(signatures, on_switched_off=warn)
-    return answer_with(matcher, question, seen)
+    return answer_with(matcher, question, seen, warn)
 
 
-def answer_with(matcher: Matcher, question: Question, seen: Seen) -> Answer:
+def answer_with(matcher: Matcher, question: Question, seen: Seen, warn: Warn = refuse) -> Answer:
     """The same for whoever asks about many jobs and has the signatures ready."""
     names = HostNames(question.hosts, question.addresses)
-    reader = LogReader(matcher, names.resolve, _placement(question))
+    reader = LogReader(matcher, names.resolve, _placement(question), warn)
     before = 0
     for log in question.logs:
         reader.read(log, lambda size, before=before: seen(before + size))  # type: ignore[misc]

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from typing import NoReturn
 
 from supervisor.errors import UsageError
 
@@ -21,6 +22,9 @@ BLOCK = 256 * 1024
 STANDARD_INPUT = "-"
 _SNIFFED = 4096
 _GZIP = b"\x1f\x8b"
+
+
+_Text = BufferedReader | gzip.GzipFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,28 +41,36 @@ def find_logs(names: Sequence[str]) -> tuple[LogFile, ...]:
     return tuple(log for name in names for log in _logs_of(name))
 
 
-def read_blocks(log: LogFile, seen: Callable[[int], None] = lambda size: None) -> Iterator[bytes]:
-    """Its bytes in blocks that end with a line; `seen` learns how many bytes of it are read."""
+def refuse(text: str) -> NoReturn:
+    """A log that cannot be read is the user's mistake, unless the caller can do with a part."""
+    raise UsageError(text)
+
+
+def read_blocks(
+    log: LogFile,
+    seen: Callable[[int], None] = lambda size: None,
+    warn: Callable[[str], None] = refuse,
+) -> Iterator[bytes]:
+    """Its bytes in blocks that end with a line; `seen` learns how many bytes of it are read, `warn`
+    that the rest cannot be: jobs that die leave .gz files that are cut off.
+    """
     with ExitStack() as stack:
         raw = _opened(log, stack)
-        text: BufferedReader | gzip.GzipFile = raw
+        text: _Text = raw
         if _is_gzip(raw):
             text = stack.enter_context(gzip.GzipFile(fileobj=raw))
         read = 0
-        try:
-            for block in _blocks(text):
-                yield block
-                read += len(block)
-                seen(raw.tell() if raw.seekable() else read)
-        except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"{log.name}: cannot be read to its end: {error}") from error
+        for block in _blocks(text, lambda why: warn(f"{log.name}: {why}")):
+            yield block
+            read += len(block)
+            seen(raw.tell() if raw.seekable() else read)
 
 
-def _blocks(text: BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
+def _blocks(text: _Text, warn: Callable[[str], None]) -> Iterator[bytes]:
     """One buffer for all: fresh memory for each block costs more than reading does."""
     buffer, kept = bytearray(BLOCK), 0
     view = memoryview(buffer)
-    while size := text.readinto(view[kept:]):
+    while size := _fill(text, view[kept:], warn):
         end = kept + size
         cut = buffer.rfind(b"\n", 0, end) + 1 or buffer.rfind(b"\r", 0, end) + 1
         if not cut and end == BLOCK:
@@ -69,6 +81,16 @@ def _blocks(text: BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
         view[:kept] = view[cut:end]
     if kept:
         yield bytes(view[:kept])
+
+
+def _fill(text: _Text, room: memoryview, warn: Callable[[str], None]) -> int:
+    filled = 0
+    try:
+        while size := text.readinto1(room[filled:]):
+            filled += size
+    except (OSError, EOFError, zlib.error) as error:
+        warn(f"cannot be read to its end: {error}")
+    return filled
 
 
 def _opened(log: LogFile, stack: ExitStack) -> BufferedReader:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from supervisor.adapters.hits import Place, Resolve
 from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.line_times import stamp_near
-from supervisor.adapters.log_files import LogFile, read_blocks
+from supervisor.adapters.log_files import LogFile, read_blocks, refuse
 from supervisor.adapters.log_sections import Owner, owner_of, sections
 from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.sightings import Piece, Sight, Sightings
@@ -36,7 +36,14 @@ class LogRead:
 class LogReader:
     """Reads one log after the other."""
 
-    def __init__(self, matcher: Matcher, resolve: Resolve, place: Place) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        resolve: Resolve,
+        place: Place,
+        warn: Callable[[str], None] = refuse,
+    ) -> None:
+        self._warn = warn
         self._sightings = Sightings(1, lambda: matcher, resolve, place)
         self._resolve = resolve
         self._hits: list[HitSeen] = []
@@ -48,7 +55,7 @@ class LogReader:
     def read(self, log: LogFile, seen: Callable[[int], None] = lambda size: None) -> None:
         """Read one log to its end."""
         owner, first_line = owner_of(log.name, log.name, self._resolve), 1
-        for block in read_blocks(log, seen):
+        for block in read_blocks(log, seen, self._warn):
             for part, lines in sections(without_escapes(block), owner, self._resolve):
                 self._part(part, first_line, lines)
                 first_line += lines.count(b"\n")

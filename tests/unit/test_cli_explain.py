@@ -175,11 +175,17 @@ def test_a_folder_without_logs_is_a_mistake(
     assert "holds no log file" in _mistake(capsys, str(tmp_path / "empty"))
 
 
-def test_gzip_cut_short_is_a_mistake(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_gzip_cut_short_is_judged_by_what_is_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A job that dies leaves such files."""
     path = tmp_path / "job.log.gz"
     path.write_bytes(gzip.compress(LOG.encode())[:-9])
 
-    assert "cannot be read to its end" in _mistake(capsys, str(path))
+    assert 0 == main([str(path), "--json"])
+    told = capsys.readouterr()
+    assert "cannot be read to its end" in told.err
+    assert "node_hardware" == json.loads(told.out)["cause"]
 
 
 @pytest.mark.parametrize(
