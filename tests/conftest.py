@@ -141,6 +141,7 @@ def clean_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(Path(supervisor.__file__).parents[1]),
         "XDG_CACHE_HOME": str(tmp_path_factory.getbasetemp() / "cache"),
+        "XDG_CONFIG_HOME": str(tmp_path_factory.getbasetemp() / "config"),
     }
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from supervisor.adapters.database import Database
 from supervisor.adapters.signature_files import SignatureSet
 from supervisor.adapters.signature_watch import SignatureWatch, watch_signatures
+from supervisor.errors import UsageError
 
 ENTRY = """\
 - id: {id}
@@ -100,3 +102,70 @@ def test_nothing_is_heard_after_close(folder: Path, heard: Heard) -> None:
     replace(folder, ENTRY.format(id="two"))
 
     assert (heard.sets, heard.mistakes) == ([], [])
+
+
+MISTAKES = {
+    "not YAML": b"- id: ]\n",
+    "not UTF-8": b"# \xff\n",
+    "'judge' is none of": ENTRY.format(id="two").replace("notice", "judge").encode(),
+    "no fixed text": ENTRY.format(id="two")
+    .replace("'our launcher sneezed'", "'[a-z]ed'", 1)
+    .encode(),
+    "repeats a repeat": ENTRY.format(id="two").replace("'our l", "'(?:a+b?)+our l", 1).encode(),
+    "s of a line of": ENTRY.format(id="two").replace("'our l", "'^a*a*a*our l", 1).encode(),
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_no_mistake_stops_the_watch(
+    watch: SignatureWatch, folder: Path, heard: Heard, words: str
+) -> None:
+    (folder / "a.yaml").write_bytes(MISTAKES[words])
+    until(lambda: bool(heard.mistakes))
+    replace(folder, ENTRY.format(id="four"))
+    until(lambda: heard.ids() == ["four"])
+
+    assert words in heard.mistakes[0]
+    assert heard.mistakes[0].startswith(f"{folder}/a.yaml:")
+
+
+def test_folder_that_is_gone_leaves_the_old_set(
+    watch: SignatureWatch, folder: Path, heard: Heard
+) -> None:
+    folder.rename(folder.with_name("moved"))
+    until(lambda: bool(heard.mistakes))
+
+    assert "no such folder" in heard.mistakes[0]
+    assert heard.sets == []
+
+
+def test_file_broken_after_the_start_does_not_stop_a_run(folder: Path) -> None:
+    """Signatures are needed only when the first attempt prints; by then the file may be worse."""
+    said: list[str] = []
+    database = Database([folder], said.append)
+    (folder / "a.yaml").write_text("- id: ]\n")
+
+    found = database.matcher().match(b"our launcher sneezed\n")
+    until(lambda: bool(said))
+
+    assert [hit.signature.id for hit in found] == ["one"]
+    assert f"{folder}/a.yaml:1: not YAML" in said[0]
+
+
+def test_folder_gone_after_the_start_does_not_stop_a_run(folder: Path) -> None:
+    said: list[str] = []
+    database = Database([folder], said.append)
+    folder.rename(folder.with_name("moved"))
+
+    found = database.matcher().match(b"our launcher sneezed\n")
+    until(lambda: bool(said))
+
+    assert [hit.signature.id for hit in found] == ["one"]
+    assert "no such folder" in said[0]
+
+
+def test_file_with_a_mistake_is_told_before_a_run_starts(folder: Path) -> None:
+    (folder / "a.yaml").write_text("- id: ]\n")
+
+    with pytest.raises(UsageError, match=r"a\.yaml:1: not YAML"):
+        Database([folder], print)

@@ -92,6 +92,8 @@ MISTAKES = {
     ("at \\d+ C", "at (?=4)"): (7, "pattern"),
     ("at \\d+ C", "at (?:\\d+-?)+ C"): (7, "pattern"),
     ("at \\d+ C", ".* at .* C"): (7, "pattern"),
+    ("at \\d+ C", "at (?:a|b|ab){1,40} C"): (7, "pattern"),
+    ("at \\d+ C", "at \\S+\\s*\\S+\\s*\\S+ C"): (7, "pattern"),
     ("at \\d+ C", "at \\d+"): (7, "pattern"),
     ("^<HOST> kernel", "(?P<host>\\w+) kernel"): (7, "pattern"),
     ("^<HOST> kernel", "<HOST> kernel"): (7, "pattern"),
