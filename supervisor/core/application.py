@@ -12,6 +12,7 @@ NOT_FOUND = frozenset({126, 127})  # what a shell and our shim answer when a com
 
 
 def application(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The command's own failure: the same exception on two hosts, or one before the first step."""
     hits = tuple(h for h in own_words(evidence) if h.cause is not Cause.ENVIRONMENT)
     if not hits:
         return _diverged(evidence) or _refused(evidence)

@@ -16,6 +16,7 @@ OWNED = frozenset(
 
 
 def owner(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Hosts that their own kernels, daemons or failed probes prove broken."""
     hits = tuple(event.hit for event in evidence.hits if event.hit.cause in OWNED)
     outside = charges((hit for hit in hits if hit.source is not Source.RANK), ledger)
     inside = charges((hit for hit in hits if hit.source is Source.RANK), ledger)

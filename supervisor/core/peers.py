@@ -16,6 +16,7 @@ ENOUGH = 3  # hosts: with two, nobody can tell which of them is cut off
 
 
 def votes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The silent host that two or more others complain of, or the launcher of it alone."""
     votes = complaints(evidence, ledger)
     everyone = (*evidence.hits, *evidence.minor)
     talkative = frozenset(canonical_host(e.hit.host) for e in everyone if e.hit.host)
@@ -109,6 +110,7 @@ def strikes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 
 def struck_before(host: str, evidence: Evidence, ledger: Ledger) -> bool:
+    """The host got a strike in an earlier attempt."""
     return any(s.host == host and s.attempt < evidence.attempt for s in ledger.strikes)
 
 

@@ -9,12 +9,22 @@ from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.signature import Cause, Hit, Source
 from supervisor.core.testimony import Charge, accused, is_proof, known, on_word_of
-from supervisor.core.verdict import Confidence, Verdict, because, charged, died, lines_of, once
+from supervisor.core.verdict import (
+    Confidence,
+    Verdict,
+    because,
+    charged,
+    died,
+    is_quota,
+    lines_of,
+    once,
+)
 
 PER_HOST = frozenset({Cause.ENVIRONMENT, Cause.STORAGE})
 
 
 def one_host(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Surroundings that are broken on one host alone blame it; on several, nobody."""
     found = _surroundings(evidence, ledger)
     if not found:
         return _nowhere(evidence)
@@ -26,10 +36,12 @@ def one_host(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     why = f"on {len(others)} hosts: {first.why}"
     if again:
         why = f"the host that took over has the same trouble: {first.why}"
-    confidence = Confidence.LIKELY
-    quota = "quota" in first.why.lower()  # the text of EDQUOT, in every language binding
     return Verdict(
-        cause=first.cause, why=why, confidence=confidence, final=quota, lines=lines_of(found)
+        cause=first.cause,
+        why=why,
+        confidence=Confidence.LIKELY,
+        final=is_quota(first.why),
+        lines=lines_of(found),
     )
 
 

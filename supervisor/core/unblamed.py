@@ -9,21 +9,23 @@ from supervisor.core.peers import explained
 from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 from supervisor.core.testimony import accused, is_proof, known
-from supervisor.core.verdict import Confidence, Verdict, because, died
+from supervisor.core.verdict import Confidence, Verdict, because, died, is_quota
 
 NAMELESS = frozenset(
     {Cause.LAUNCHER, Cause.STORAGE, Cause.HANG, Cause.NETWORK, Cause.HOST_OOM}
 )  # what can go wrong without any host's fault
-HINTS = frozenset({Cause.LAUNCHER, Cause.STORAGE, Cause.NETWORK, Cause.HANG})
+HINTS = NAMELESS - {Cause.HOST_OOM}
 
 
 def success(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Nothing failed: the ranks' own word, or the launcher's where they have none."""
     if not facts.succeeded(evidence):
         return None
     return Verdict(cause=Cause.SUCCESS, why="every rank ended well", confidence=Confidence.PROVEN)
 
 
 def scheduler(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The allocation's end, which explains everything that was said at it."""
     proofs = (event.hit for event in evidence.hits if facts.outsider_proof(event.hit))
     word = next((hit for hit in proofs if hit.cause in (Cause.WALLTIME, Cause.PREEMPTED)), None)
     if word is not None:
@@ -38,14 +40,14 @@ def scheduler(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 
 def said(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The first proof that names no host."""
     proofs = (event.hit for event in evidence.hits if event.hit.role is Role.PROOF)
     hit = next((hit for hit in proofs if _names_nobody(hit, ledger)), None)
     if hit is None:
         return None
     alone = hit.source is Source.RANK  # one rank's lack of memory may pass, the killer's word not
     early = hit.cause is Cause.HOST_OOM and evidence.first_step is None and not alone
-    quota = "quota" in hit.line.lower()
-    return replace(because(hit, Confidence.LIKELY), final=early or quota)
+    return replace(because(hit, Confidence.LIKELY), final=early or is_quota(hit.line))
 
 
 def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
@@ -63,6 +65,7 @@ def asked_to_end(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 
 def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Every host that was asked is out of reach, or fails: the trouble is none of theirs."""
     answers = {answer.answer for answer in evidence.answers}
     if evidence.passed or len(evidence.answers) < len(ledger.active):
         return None
@@ -76,12 +79,14 @@ def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
 
 
 def hang(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """The supervisor ended the attempt for want of progress."""
     if evidence.end_cause is not Cause.HANG:
         return None
     return Verdict(cause=Cause.HANG, why=evidence.end_why, confidence=Confidence.PROVEN)
 
 
 def otherwise(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """Nobody is blamed; the host of a first failure that nothing explains is suspect."""
     failure = facts.first_failure(evidence)
     if failure is not None:
         hosts = () if explained(failure, evidence) else known((failure.host,), ledger)

@@ -42,10 +42,12 @@ class Verdict:
 
 
 def because(hit: Hit, confidence: Confidence) -> Verdict:
+    """A verdict that one hit decides, and that blames nobody."""
     return Verdict(cause=hit.cause, why=hit.title, confidence=confidence, lines=(quoted(hit),))
 
 
 def charged(found: tuple[Charge, ...], confidence: Confidence) -> Verdict:
+    """A verdict that blames these hosts, for the cause of the first of them."""
     first = found[0]
     return Verdict(
         cause=first.cause,
@@ -63,10 +65,17 @@ def lines_of(found: tuple[Charge, ...]) -> tuple[Quote, ...]:
 
 
 def once(found: tuple[Charge, ...]) -> tuple[Charge, ...]:
+    """The first charge of each host."""
     return tuple({charge.host: charge for charge in reversed(found)}.values())[::-1]
 
 
+def is_quota(text: str) -> bool:
+    """A quota does not lift by itself; EDQUOT has this word in every language binding."""
+    return "quota" in text.lower()
+
+
 def died(failure: RankFailed) -> str:
+    """How a rank ended, as a person says it."""
     return f"rank {failure.rank} on {failure.host} {_ended_by(failure.exit_code, failure.signal)}"
 
 
