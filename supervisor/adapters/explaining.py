@@ -6,7 +6,7 @@ from pathlib import Path
 
 from supervisor.adapters.hits import Place
 from supervisor.adapters.host_names import HostNames
-from supervisor.adapters.log_files import LogFile, refuse
+from supervisor.adapters.log_files import LogFile, Seen, refuse, told_apart
 from supervisor.adapters.log_reading import LogReader
 from supervisor.adapters.machines import RANKS_PER_HOST
 from supervisor.adapters.matcher import Matcher
@@ -24,7 +24,6 @@ _FILES = {
     "openmpi": "openmpi",
 }
 
-Seen = Callable[[int], None]
 Warn = Callable[[str], None]
 
 
@@ -65,10 +64,8 @@ def answer_with(matcher: Matcher, question: Question, seen: Seen, warn: Warn = r
     """The same for whoever asks about many jobs and has the signatures ready."""
     names = HostNames(question.hosts, question.addresses)
     reader = LogReader(matcher, names.resolve, _placement(question), warn)
-    before = 0
-    for log in question.logs:
-        reader.read(log, lambda size, before=before: seen(before + size))  # type: ignore[misc]
-        before += log.size
+    for log, seen_of_it in told_apart(question.logs, seen):
+        reader.read(log, seen_of_it)
     read = reader.result()
     hosts = question.hosts or tuple(names.found)
     past = PastAttempt(

@@ -23,7 +23,7 @@ STANDARD_INPUT = "-"
 _SNIFFED = 4096
 _GZIP = b"\x1f\x8b"
 
-
+Seen = Callable[[int], None]  # told how many bytes are read
 _Text = BufferedReader | gzip.GzipFile
 
 
@@ -41,6 +41,14 @@ def find_logs(names: Sequence[str]) -> tuple[LogFile, ...]:
     return tuple(log for name in names for log in _logs_of(name))
 
 
+def told_apart(logs: Sequence[LogFile], seen: Seen) -> Iterator[tuple[LogFile, Seen]]:
+    """Each log, with whom to tell how much of it is read; `seen` is told how much of all."""
+    before = 0
+    for log in logs:
+        yield log, _after(before, seen)
+        before += log.size
+
+
 def refuse(text: str) -> NoReturn:
     """A log that cannot be read is the user's mistake, unless the caller can do with a part."""
     raise UsageError(text)
@@ -48,7 +56,7 @@ def refuse(text: str) -> NoReturn:
 
 def read_blocks(
     log: LogFile,
-    seen: Callable[[int], None] = lambda size: None,
+    seen: Seen = lambda size: None,
     warn: Callable[[str], None] = refuse,
 ) -> Iterator[bytes]:
     """Its bytes in blocks that end with a line; `seen` learns how many bytes of it are read, `warn`
@@ -64,6 +72,10 @@ def read_blocks(
             yield block
             read += len(block)
             seen(raw.tell() if raw.seekable() else read)
+
+
+def _after(before: int, seen: Seen) -> Seen:
+    return lambda size: seen(before + size)
 
 
 def _blocks(text: _Text, warn: Callable[[str], None]) -> Iterator[bytes]:

@@ -28,28 +28,14 @@ def main(words: list[str]) -> int:
     options = parse_with(_parser(), words)
     if not options.logs:
         raise UsageError("no log: write `supervise explain LOG...`: files, folders of them, or -")
-    logs = find_logs(options.logs)
-    question = Question(
-        logs=logs,
-        folders=(shipped_folder(), *own_folders(options.signatures)),
-        hosts=options.hosts,
-        addresses=options.ip_map,
-        exit_code=options.exit_code,
-        ranks=options.ranks,
-        ranks_per_host=options.ppn,
-        launcher=options.launcher,
-        machine=options.machine,
-        elapsed=options.elapsed,
-        walltime=options.walltime,
-    )
-    bar = Bar(sum(log.size for log in logs))
+    question = _question(options)
+    bar = Bar(sum(log.size for log in question.logs))
     found = answer(question, bar.show, bar.warn)
     bar.clear()
-    print(
-        json.dumps(_fields(found), indent=2)
-        if options.json
-        else "\n".join(_told(found, bool(options.hosts)))
-    )
+    if options.json:
+        print(json.dumps(_fields(found), indent=2))
+    else:
+        print("\n".join(_told(found, bool(options.hosts))))
     return 0
 
 
@@ -79,6 +65,22 @@ class Bar:
         """Say something beside it."""
         self.clear()
         print(f"supervise: {text}", file=sys.stderr)
+
+
+def _question(options: argparse.Namespace) -> Question:
+    return Question(
+        logs=find_logs(options.logs),
+        folders=(shipped_folder(), *own_folders(options.signatures)),
+        hosts=options.hosts,
+        addresses=options.ip_map,
+        exit_code=options.exit_code,
+        ranks=options.ranks,
+        ranks_per_host=options.ppn,
+        launcher=options.launcher,
+        machine=options.machine,
+        elapsed=options.elapsed,
+        walltime=options.walltime,
+    )
 
 
 def _fields(found: Answer) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from supervisor.adapters.hits import Found
 from supervisor.adapters.hostile_lines import slow_line
 from supervisor.adapters.line_text import printable, without_escapes
-from supervisor.adapters.log_files import LogFile, find_logs, read_blocks
+from supervisor.adapters.log_files import LogFile, find_logs, read_blocks, told_apart
 from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.pattern_check import MIN_LITERAL, complaint, expand, required_literal
 from supervisor.adapters.signature_entry import Entry
@@ -37,13 +37,7 @@ def main(pattern: str, log: str) -> int:
 
 def _entry(pattern: str) -> Entry:
     """An entry as loading would make it; UsageError for a pattern that loading would refuse."""
-    why = complaint(pattern)
-    literal = b"" if why else required_literal(pattern)
-    if not why and len(literal) < MIN_LITERAL:
-        why = f"has no fixed text of {MIN_LITERAL} bytes or more in all it matches"
-    if not why and (slow := slow_line(pattern, literal, SLOW_SECONDS)):
-        why = told_slow(slow)
-    if why:
+    if why := _refusal(pattern):
         raise UsageError(f"the pattern is refused: it {why}")
     return Entry(
         signature=Signature(
@@ -55,7 +49,7 @@ def _entry(pattern: str) -> Entry:
             blames=Blames.NOBODY,
             pattern=pattern,
         ),
-        literal=literal,
+        literal=required_literal(pattern),
         samples=(),
         near_misses=(),
         references=(),
@@ -66,6 +60,16 @@ def _entry(pattern: str) -> Entry:
     )
 
 
+def _refusal(pattern: str) -> str | None:
+    if why := complaint(pattern):
+        return why
+    literal = required_literal(pattern)
+    if len(literal) < MIN_LITERAL:
+        return f"has no fixed text of {MIN_LITERAL} bytes or more in all it matches"
+    slow = slow_line(pattern, literal, SLOW_SECONDS)
+    return told_slow(slow) if slow else None
+
+
 def _acceptance(entry: Entry) -> Iterator[str]:
     found = list(pattern_complaints(entry, benign_hits([entry])["pattern"]))
     yield f"accepted; looked for by {entry.literal.decode()!r}"
@@ -74,18 +78,16 @@ def _acceptance(entry: Entry) -> Iterator[str]:
 
 
 def _hits(matcher: Matcher, logs: tuple[LogFile, ...], bar: Bar) -> Iterator[str]:
-    before = 0
-    for log in logs:
+    for log, seen in told_apart(logs, bar.show):
         name = f"{log.name}:" if len(logs) > 1 else ""
         line = 1
-        for block in read_blocks(log, lambda size, before=before: bar.show(before + size)):  # type: ignore[misc]
+        for block in read_blocks(log, seen):
             at = 0
             for found in matcher.match(block):
                 line += block.count(b"\n", at, found.start)
                 at = found.start
                 yield f"{name}{line}: {_shown(found, block)}"
             line += block.count(b"\n", at)
-        before += log.size
 
 
 def _shown(found: Found, block: bytes) -> str:
