@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from supervisor.adapters.hits import Place, Resolve
 from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.line_times import stamp_near
-from supervisor.adapters.log_files import LogFile, read_blocks, refuse
+from supervisor.adapters.log_files import LogFile, Seen, read_blocks, refuse
 from supervisor.adapters.log_sections import Owner, owner_of, sections
 from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.sightings import Piece, Sight, Sightings
 from supervisor.adapters.step_lines import latest_step
+from supervisor.adapters.survival import Survival
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Source
 
@@ -51,8 +52,9 @@ class LogReader:
         self._first_step: int | None = None
         self._top_step: int | None = None
         self._lines = 0
+        self._survival = Survival()
 
-    def read(self, log: LogFile, seen: Callable[[int], None] = lambda size: None) -> None:
+    def read(self, log: LogFile, seen: Seen = lambda size: None) -> None:
         """Read one log to its end."""
         owner, first_line = owner_of(log.name, log.name, self._resolve), 1
         for block in read_blocks(log, seen, self._warn):
@@ -63,9 +65,11 @@ class LogReader:
         self._lines += first_line - 1
 
     def result(self) -> LogRead:
-        """All that was read."""
+        """All that was read, without what the ranks lived through."""
+        survived = self._survival.survived()
+        hits = (self._dated(event) for event in self._hits if event.hit not in survived)
         return LogRead(
-            hits=tuple(sorted(map(self._dated, self._hits), key=lambda event: event.at)),
+            hits=tuple(sorted(hits, key=lambda event: event.at)),
             first_step=self._first_step,
             top_step=self._top_step,
             lines=self._lines,
@@ -82,8 +86,9 @@ class LogReader:
         )
         for sight in self._sightings.sights([piece]):
             self._hits.append(HitSeen(at=self._time(sight), attempt=1, hit=sight.hit))
+            self._survival.saw(owner.name, sight)
         if owner.source in (None, Source.RANK):
-            self._steps(lines)
+            self._steps(owner.name, lines)
 
     def _time(self, sight: Sight) -> float:
         stamp = stamp_near(sight.piece.lines, sight.start, sight.end)
@@ -99,8 +104,9 @@ class LogReader:
     def _dated(self, event: HitSeen) -> HitSeen:
         return event if event.at >= _DAY else replace(event, at=self._first_day + event.at)
 
-    def _steps(self, lines: bytes) -> None:
+    def _steps(self, part: str, lines: bytes) -> None:
         step = latest_step(lines)
         if step is not None:
+            self._survival.stepped(part, step)
             self._first_step = step if self._first_step is None else self._first_step
             self._top_step = max(step, self._top_step or 0)
