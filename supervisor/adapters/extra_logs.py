@@ -98,6 +98,7 @@ class ExtraLogs:
         poll.poll(math.ceil(1000 * max(0.0, min(seconds, until - now))))
 
     def close(self) -> None:
+        """Give watches and descriptors back."""
         self._folders.close()
         self._tails.close()
 

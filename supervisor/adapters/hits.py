@@ -15,8 +15,8 @@ from supervisor.core.signature import Blames, Hit, Role, Signature, Source
 from supervisor.errors import UsageError
 
 Resolve = Callable[[str], str | None]
-NAMING = frozenset({"host", "hosts", "addr", "peer", "reporter"})  # groups that name hosts
 Place = Callable[[int], str | None]
+NAMING = frozenset({"host", "hosts", "addr", "peer", "reporter"})  # groups that name hosts
 
 
 class Found(NamedTuple):  # made for each line of a storm: a dataclass costs four times as much

@@ -58,6 +58,7 @@ class Inotify:
         return seen
 
     def close(self) -> None:
+        """Give the queue and all its watches back."""
         os.close(self.descriptor)
 
     def _read(self) -> bytes:

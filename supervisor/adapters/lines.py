@@ -38,6 +38,7 @@ class LineGatherer:
         return ended(self._carry.pop(source, b""))
 
     def sources(self) -> list[int]:
+        """Those that have an unfinished line."""
         return [source for source, carry in self._carry.items() if carry]
 
     def count(self, source: int, lines: bytes) -> int:

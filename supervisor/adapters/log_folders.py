@@ -85,6 +85,7 @@ class LogFolders:
                 self.polled.discard(path)
 
     def close(self) -> None:
+        """Give the watches back."""
         if self._inotify:
             self._inotify.close()
 

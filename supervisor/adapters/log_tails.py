@@ -134,6 +134,7 @@ class LogTails:
         self._by_path = {path: tail for path, tail in kept if tail.round == self._round}
 
     def close(self) -> None:
+        """Give the descriptors back."""
         for tail in self._by_identity.values():
             if tail.descriptor >= 0:
                 self._close(tail)

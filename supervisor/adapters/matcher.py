@@ -28,7 +28,6 @@ WINDOW = 8192  # bytes of a line that `re` may see
 _MOST_WINDOWS = 8  # a line that repeats a literal more often is noise
 _SLOW_SECONDS = 0.05
 _STRIKES = 3
-
 _MUCH = 4_000_000  # bytes: the plain engine reads them in less time than the fast one takes to load
 
 _Line = tuple[int, int]  # start and end in the text that was searched

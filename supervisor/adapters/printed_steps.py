@@ -10,8 +10,13 @@ from supervisor.adapters.step_lines import latest_step
 class Progress(Protocol):
     """What takes the steps."""
 
-    def wants_step_lines(self, rank: int) -> bool: ...
-    def step_line(self, rank: int, step: int, at: float) -> None: ...
+    def wants_step_lines(self, rank: int) -> bool:
+        """Whether this rank does not state its steps otherwise."""
+        ...
+
+    def step_line(self, rank: int, step: int, at: float) -> None:
+        """Take a step that a rank printed."""
+        ...
 
 
 _MOST_TOLD = 20  # steps read a look, 50 looks a second

@@ -72,9 +72,11 @@ class RankReports:
             self.has_step = True
 
     def wants_step_lines(self, rank: int) -> bool:
+        """Whether a printed step of this rank would be news: its slot says nothing."""
         return not self._ranks[rank].from_slot
 
     def succeeded(self) -> list[int]:
+        """The ranks that ended well, in order."""
         return [index for index, rank in enumerate(self._ranks) if rank.succeeded]
 
     def mark_succeeded(self, ranks: Iterable[int]) -> None:
@@ -85,6 +87,7 @@ class RankReports:
 
     @property
     def have_come(self) -> bool:
+        """Whether any rank has been heard of."""
         return any(rank.started or rank.ended for rank in self._ranks)
 
     def digest(self, at: float) -> ProgressSeen:
