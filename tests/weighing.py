@@ -1,6 +1,7 @@
 """Evidence made of few words, and the verdict on it, for tests of the core."""
 
 from dataclasses import replace
+from typing import Any
 
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
 from supervisor.core.evidence import Evidence, with_failure, with_hit
@@ -23,7 +24,7 @@ def failed(rank: int, host: str, code: int | None = 1, signal: int | None = None
     )
 
 
-def said(cause: Cause, host: str | None = "a", **more: object) -> HitSeen:
+def said(cause: Cause, host: str | None = "a", **more: Any) -> HitSeen:
     hit = Hit(
         signature=f"sig-{cause}",
         title=f"title of {cause}",
@@ -37,7 +38,7 @@ def said(cause: Cause, host: str | None = "a", **more: object) -> HitSeen:
         line=f"{cause} line",
         line_number=1,
     )
-    return HitSeen(at=9.0, attempt=2, hit=replace(hit, **more))  # type: ignore[arg-type]
+    return HitSeen(at=9.0, attempt=2, hit=replace(hit, **more))
 
 
 def names(cause: Cause, *hosts: str, by: Source = Source.LAUNCHER, **more: object) -> HitSeen:

@@ -1,11 +1,25 @@
 """What hosts and the launcher say of others, where nobody says anything of himself."""
 
 from dataclasses import replace
+from typing import Any
 
-from weighing import ENDED, STEPPED, UNSTEPPED, failed, names, own, said, short, verdict, vote
+from weighing import (
+    ENDED,
+    LEDGER,
+    STEPPED,
+    UNSTEPPED,
+    failed,
+    names,
+    own,
+    said,
+    short,
+    verdict,
+    vote,
+)
 
-from supervisor.core.events import HitSeen
-from supervisor.core.hosts import make_ledger
+from supervisor.core.events import HitSeen, RankFailed
+from supervisor.core.evidence import Evidence
+from supervisor.core.hosts import Ledger, make_ledger
 from supervisor.core.signature import Blames, Cause, Role, Source
 from supervisor.core.verdict import Confidence, Verdict
 
@@ -15,7 +29,7 @@ EARLY_LOG = replace(UNSTEPPED, ended=MUTE)
 PAIR = make_ledger(("a", "b"), ())
 
 
-def lost(*hosts: str, **more: object) -> HitSeen:
+def lost(*hosts: str, **more: Any) -> HitSeen:
     """The launcher says that it cannot reach these."""
     return names(Cause.NODE_LOST, *hosts, role=Role.VOTE, **more)
 
@@ -24,8 +38,13 @@ def waited(host: str, **more: object) -> HitSeen:
     return said(Cause.HANG, host, role=Role.NOTICE, **more)
 
 
-def asked(*hits: HitSeen, base: object = EARLY_LOG, passed: int = 0, **more: object) -> Verdict:
-    return verdict(*hits, base=base, passed=passed, **more)  # type: ignore[arg-type]
+def asked(
+    *events: HitSeen | RankFailed,
+    base: Evidence = EARLY_LOG,
+    ledger: Ledger = LEDGER,
+    passed: int = 0,
+) -> Verdict:
+    return verdict(*events, base=base, ledger=ledger, passed=passed)
 
 
 def test_the_one_host_that_cannot_reach_the_first_is_cut_off() -> None:
