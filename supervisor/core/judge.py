@@ -8,6 +8,7 @@ with a verdict or passes. The first that answers decides. What a verdict leads t
     owner         what a host's kernel, driver, NIC or daemon says of it, and failed probes
     application   the same exception on two hosts, or before the first step
     one host      broken surroundings on one host while the others are fine
+    lost devices  ranks of one host alone lost theirs
     votes         two or more hosts complain of the same silent one, or the launcher of just one
     absence       all hosts but one waited for the others
     said          causes that name nobody: launcher, storage, host memory, network
@@ -25,7 +26,7 @@ from supervisor.core import evidence as facts
 from supervisor.core.application import application
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
-from supervisor.core.owners import owner
+from supervisor.core.owners import lost_devices, owner
 from supervisor.core.peers import absence, strikes, suspicion, votes
 from supervisor.core.surroundings import one_host
 from supervisor.core.unblamed import (
@@ -58,6 +59,7 @@ ORDER: tuple[Weigh, ...] = (
     owner,
     application,
     one_host,
+    lost_devices,
     votes,
     absence,
     asked_to_end,

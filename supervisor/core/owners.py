@@ -4,10 +4,10 @@ Owners are believed, unless they would take away most of the allocation at once.
 """
 
 from supervisor.core.events import HostProbed
-from supervisor.core.evidence import Evidence
+from supervisor.core.evidence import Evidence, passed_probe
 from supervisor.core.hosts import Ledger
-from supervisor.core.signature import Cause, Source
-from supervisor.core.testimony import Charge, charges, known
+from supervisor.core.signature import Blames, Cause, Hit, Role, Source
+from supervisor.core.testimony import AGREEMENT, Charge, charges, known, on_word_of
 from supervisor.core.verdict import Confidence, Verdict, charged, once
 
 OWNED = frozenset(
@@ -25,6 +25,25 @@ def owner(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     if not found:
         return None
     return charged(found, Confidence.PROVEN)
+
+
+def lost_devices(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """After steps were made, ranks of one host alone lost their devices; were it the program's
+    doing, others would have, too.
+    """
+    lost = tuple(event.hit for event in evidence.hits if _is_device_lost(event.hit))
+    hosts = known({hit.host or "": None for hit in lost}, ledger)
+    alone = len(hosts) == 1 and len({hit.rank for hit in lost}) >= AGREEMENT
+    if not alone or evidence.first_step is None or len(ledger.active) == 1:
+        return None
+    if passed_probe(evidence, hosts[0]):
+        return None
+    return charged((on_word_of(lost[0], hosts[0]),), Confidence.LIKELY)
+
+
+def _is_device_lost(hit: Hit) -> bool:
+    hardware = hit.cause in (Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW)
+    return hardware and hit.role is Role.VOTE and hit.blames is Blames.REPORTER
 
 
 def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:

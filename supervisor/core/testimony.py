@@ -9,7 +9,7 @@ them against other evidence: verdict does.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from supervisor.core.evidence import Evidence, application_hits
+from supervisor.core.evidence import Evidence, application_hits, first_sign
 from supervisor.core.hosts import Ledger, spelling
 from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
@@ -78,7 +78,9 @@ def _confessions(evidence: Evidence) -> tuple[Hit, ...]:
     """What ranks say of trouble of their own software: their peers only lost them by it."""
     ports = (event.hit for event in evidence.hits if event.hit.cause is Cause.LAUNCHER)
     taken = (hit for hit in ports if hit.role is Role.PROOF and hit.source is Source.RANK)
-    return (*application_hits(evidence), *taken)
+    first = first_sign(evidence)
+    crashed = first is not None and first.role is Role.NOTICE and first.source is Source.RANK
+    return (*application_hits(evidence), *taken, *((first,) if first and crashed else ()))
 
 
 def agreed(votes: dict[str, dict[str, Hit]], talkative: frozenset[str]) -> tuple[Charge, ...]:

@@ -8,7 +8,7 @@ from supervisor.core.hosts import Ledger
 from supervisor.core.peers import explained
 from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
-from supervisor.core.testimony import accused, is_proof, known
+from supervisor.core.testimony import AGREEMENT, accused, is_proof, known
 from supervisor.core.verdict import Confidence, Verdict, because, died, is_quota
 
 NAMELESS = frozenset(
@@ -45,9 +45,15 @@ def said(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     hit = next((hit for hit in proofs if _names_nobody(hit, ledger)), None)
     if hit is None:
         return None
-    alone = hit.source is Source.RANK  # one rank's lack of memory may pass, the killer's word not
+    hosts = {other.host for other in _same_said(evidence, hit)}
+    alone = hit.source is Source.RANK and len(hosts) < AGREEMENT  # one host's may pass
     early = hit.cause is Cause.HOST_OOM and evidence.first_step is None and not alone
     return replace(because(hit, Confidence.LIKELY), final=early or is_quota(hit.line))
+
+
+def _same_said(evidence: Evidence, hit: Hit) -> tuple[Hit, ...]:
+    """The hits of the same signature."""
+    return tuple(e.hit for e in evidence.hits if e.hit.signature == hit.signature)
 
 
 def _names_nobody(hit: Hit, ledger: Ledger) -> bool:
