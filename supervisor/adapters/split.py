@@ -3,7 +3,6 @@
 from supervisor.core.value import value
 from supervisor.errors import UsageError
 
-AUTO = "auto"
 # Clusters lose a host every few hours per thousand; 2 % covers a day of that, one the least.
 AUTO_FRACTION = 0.02
 AUTO_LEAST_HOSTS = 3  # with fewer, a spare would halve the training

@@ -22,11 +22,9 @@ from supervisor.core.events import Event, Ticked
 from supervisor.core.machine import State, initial, next_wake, step
 from supervisor.core.record import action_to_json, event_from_json, event_to_json
 from supervisor.core.settings import Settings
-from supervisor.core.signature import Hit
 
 RULE = "----"
 SETTINGS = {field.name for field in fields(Settings)}
-HIT = {field.name for field in fields(Hit)}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "RunStarted": {"run_id": "story", "active": "x1,x2", "spares": "", "deadline": None},
     "CheckpointChosen": {"step": None, "path": ""},
