@@ -65,13 +65,16 @@ def read_blocks(
     with ExitStack() as stack:
         raw = _opened(log, stack)
         text: _Text = raw
+        end = log.size  # none for a pipe
         if _is_gzip(raw):
-            text = stack.enter_context(gzip.GzipFile(fileobj=raw))
+            text, end = stack.enter_context(gzip.GzipFile(fileobj=raw)), 0
         read = 0
         for block in _blocks(text, lambda why: warn(f"{log.name}: {why}")):
             yield block
             read += len(block)
             seen(raw.tell() if raw.seekable() else read)
+            if 0 < end <= read:  # what a job that still writes adds meanwhile has no end
+                return
 
 
 def _after(before: int, seen: Seen) -> Seen:

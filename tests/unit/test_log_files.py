@@ -190,3 +190,17 @@ def test_several_names_are_read_in_the_order_given(tmp_path: Path) -> None:
     paths = [str(_write(tmp_path / name)) for name in ("b.log", "a.log")]
 
     assert [*paths, "standard input"] == [log.name for log in find_logs([*paths, "-"])]
+
+
+def test_a_log_that_grows_faster_than_it_is_read_has_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_bytes(b"step 1\n")
+    (log,) = find_logs([str(path)])
+
+    def grow(size: int) -> None:
+        assert size < 10 * BLOCK
+        with open(path, "ab") as file:
+            file.write(b"step 2\n" * BLOCK)
+
+    grow(0)
+    assert b"".join(read_blocks(log, grow)).startswith(b"step 1\nstep 2\n")
