@@ -1,7 +1,9 @@
 """From log files and what is known around them to a verdict: joins reader and core."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
 from supervisor.adapters.hits import Place
@@ -91,13 +93,24 @@ def _said_by(signatures: SignatureSet, launcher: str | None) -> SignatureSet:
 
 def _placement(question: Question) -> Place:
     """Ranks fill one host after the other, as launchers place them unless told otherwise."""
-    hosts: Sequence[str] = tuple(map(canonical_host, question.hosts))
+    hosts = _in_rank_order(tuple(map(canonical_host, question.hosts)))
     per_host = question.ranks_per_host or RANKS_PER_HOST.get(question.machine or "")
-    if per_host is None and question.ranks and hosts:
-        per_host = -(-question.ranks // len(hosts))
+    if per_host is None:
+        per_host = _even_share(question.ranks or 0, len(hosts))
+    end = min(question.ranks or sys.maxsize, (per_host or 0) * len(hosts))
 
     def place(rank: int) -> str | None:
-        index = rank // per_host if per_host else len(hosts)
-        return hosts[index] if index < len(hosts) else None
+        return hosts[rank // per_host] if per_host and rank < end else None
 
     return place
+
+
+def _in_rank_order(hosts: Sequence[str]) -> tuple[str, ...]:
+    """A host that fills several places in a row once; one that comes again later tells no order."""
+    once = tuple(host for host, _ in groupby(hosts))
+    return once if len(once) == len(set(once)) else ()
+
+
+def _even_share(ranks: int, hosts: int) -> int | None:
+    """Launchers divide a remainder each in its way: a guess would accuse the host next door."""
+    return ranks // hosts if hosts and ranks % hosts == 0 else None

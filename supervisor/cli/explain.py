@@ -18,6 +18,7 @@ from supervisor.core import words as telling
 from supervisor.core.hindsight import advice
 from supervisor.core.signature import Cause
 from supervisor.errors import UsageError
+from supervisor.wire import canonical_host
 
 _HINT = "hint:  --hosts, --ppn and --ip-map tell which host a rank or an address is"
 _LAUNCHERS = ("local", "pals", "hydra", "mpich", "intelmpi", "openmpi", "srun", "torchrun", "none")
@@ -26,6 +27,7 @@ _LAUNCHERS = ("local", "pals", "hydra", "mpich", "intelmpi", "openmpi", "srun", 
 def main(words: list[str]) -> int:
     """Print the verdict on a log; 0 whatever it is."""
     options = parse_with(_parser(), words)
+    _refuse_contradictions(options)
     if not options.logs:
         raise UsageError("no log: write `supervise explain LOG...`: files, folders of them, or -")
     question = _question(options)
@@ -137,8 +139,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _refuse_contradictions(options: argparse.Namespace) -> None:
+    """A guess at what was meant would put a rank on a host that never held it."""
+    hosts = len(set(map(canonical_host, options.hosts)))
+    room = hosts * (options.ppn or 0)
+    if room and (options.ranks or 0) > room:
+        held = f"{hosts} hosts with --ppn {options.ppn} hold {room}"
+        raise UsageError(f"--ranks {options.ranks}: {held}; mend --hosts, --ppn or --ranks")
+
+
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    first: dict[str, str] = {}
+    for name in names:
+        same = first.setdefault(canonical_host(name), name)
+        if same.lower() != name.lower():
+            said = f"{same} and {name} mean one host here; write each host once"
+            raise argparse.ArgumentTypeError(said)
+    return names
 
 
 def _pairs(text: str) -> dict[str, str]:

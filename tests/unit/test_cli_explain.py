@@ -137,6 +137,53 @@ def test_ranks_fill_one_host_after_the_other(
     assert ([host] if host else []) == answer["blame"]
 
 
+@pytest.mark.parametrize(
+    "placed",
+    [
+        ("--hosts=gn1,gn2,gn3,gn4", "--ranks=10"),  # 3 3 3 1 or 3 3 2 2: who knows
+        ("--hosts=gn1,gn2,gn3,gn4", "--ranks=2"),
+        ("--hosts=gn1,gn2,gn3,gn4", "--ranks=8", "--ppn=8"),  # no job of 8 has a rank 8
+        ("--hosts=gn1,gn2,gn1,gn2", "--ppn=8"),
+    ],
+)
+def test_a_rank_that_no_one_can_place_accuses_no_host(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, placed: tuple[str, ...]
+) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("[rank8]: ModuleNotFoundError: No module named 'flash_attn'\n")
+
+    assert [] == _answer(capsys, str(path), *placed)["blame"]
+
+
+@pytest.mark.parametrize("placed", ["--ppn=2", "--ranks=4"])
+def test_a_host_that_is_listed_once_a_rank_is_one_place(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, placed: str
+) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("[rank2]: ModuleNotFoundError: No module named 'flash_attn'\n")
+
+    answer = _answer(capsys, str(path), "--hosts=gn1,gn1,gn2,gn2", placed)
+    assert ["gn2"] == answer["blame"]
+
+
+def test_more_ranks_than_the_hosts_can_hold_are_a_mistake(
+    capsys: pytest.CaptureFixture[str], log: str
+) -> None:
+    said = _mistake(capsys, log, HOSTS, "--ranks=16", "--ppn=2")
+
+    assert "--ranks 16: 3 hosts with --ppn 2 hold 6" in said
+
+
+@pytest.mark.parametrize("names", ["gpu-ib0,gpu-ib1", "n1.rack1,n1.rack2"])
+def test_hosts_that_cannot_be_told_apart_are_a_mistake(
+    capsys: pytest.CaptureFixture[str], log: str, names: str
+) -> None:
+    """Blame would fall on the first of them, whichever is meant."""
+    first, second = names.split(",")
+
+    assert f"{first} and {second} mean one host" in _mistake(capsys, log, f"--hosts={names}")
+
+
 def test_a_folder_and_a_gzip_file_are_read_like_a_file(
     capsys: pytest.CaptureFixture[str], log: str, tmp_path: Path
 ) -> None:
