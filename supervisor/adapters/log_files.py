@@ -8,6 +8,7 @@ pieces.
 import gzip
 import os
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -123,6 +124,8 @@ def _is_gzip(raw: BufferedReader) -> bool:
 
 def _logs_of(name: str) -> list[LogFile]:
     if name == STANDARD_INPUT:
+        if sys.stdin is None:  # its number may by now be that of another file
+            raise UsageError("standard input: is closed; give log files or folders of them")
         return [LogFile(name="standard input", path=None, size=0)]
     path = Path(name)
     if path.is_dir():

@@ -204,3 +204,10 @@ def test_a_log_that_grows_faster_than_it_is_read_has_an_end(tmp_path: Path) -> N
 
     grow(0)
     assert b"".join(read_blocks(log, grow)).startswith(b"step 1\nstep 2\n")
+
+
+def test_standard_input_that_is_closed_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    with pytest.raises(UsageError, match="standard input: is closed"):
+        find_logs(["-"])
