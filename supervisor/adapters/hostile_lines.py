@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from supervisor.adapters.pattern_check import REPEATS
+from supervisor.adapters.pattern_check import REPEATS, WINDOW, branches
 
-LONGEST = 8192  # what the matcher lets `re` see of a line
 _SHORTEST = 8
 _FILLERS = b"a1 :["
 _MISFIT = b"\x01"
@@ -54,9 +53,9 @@ def slow_line(pattern: str, literal: bytes, limit_seconds: float) -> Slow | None
             if seconds > limit_seconds:
                 return Slow(line=line, seconds=seconds)
             worst = max(worst, seconds)
-        if length == LONGEST:
+        if length == WINDOW:
             return None
-        length = min(LONGEST, length + length // (4 if worst > limit_seconds / 100 else 2))
+        length = min(WINDOW, length + length // (4 if worst > limit_seconds / 100 else 2))
 
 
 def hostile_shapes(pattern: str, literal: bytes) -> list[Shape]:
@@ -81,7 +80,7 @@ def _shapes(before: bytes, pumped: bytes, literal: bytes) -> Iterator[Shape]:
 
 
 def _line(before: bytes, pumped: bytes, after: bytes, length: int) -> bytes:
-    most = min(length, LONGEST - len(before) - len(after))
+    most = min(length, WINDOW - len(before) - len(after))
     return before + pumped * max(1, most // len(pumped)) + after
 
 
@@ -101,20 +100,12 @@ def _pumps(nodes: list[Any], filler: int) -> Iterator[tuple[bytes, bytes]]:
     """For each repeat: what may stand before it, and what it repeats."""
     before = b""
     for code, arg in nodes:
-        for branch in _branches(code, arg):
+        for branch in branches(code, arg):
             if code in REPEATS:
                 yield from ((before, text) for text in _examples(branch, filler))
             for inner, pumped in _pumps(branch, filler):
                 yield before + inner, pumped
         before += _one(code, arg, filler)
-
-
-def _branches(code: Any, arg: Any) -> list[list[Any]]:
-    if code in REPEATS:
-        return [list(arg[2])]
-    if code is op.SUBPATTERN:
-        return [list(arg[-1])]
-    return [list(branch) for branch in arg[1]] if code is op.BRANCH else []
 
 
 def _examples(nodes: list[Any], filler: int) -> list[bytes]:
@@ -124,7 +115,7 @@ def _examples(nodes: list[Any], filler: int) -> list[bytes]:
     before, examples = b"", [_example(nodes, filler)]
     for index, (code, arg) in enumerate(nodes):
         after = _example(nodes[index + 1 :], filler)
-        for branch in _branches(code, arg):
+        for branch in branches(code, arg):
             examples += [before + text + after for text in _examples(branch, filler)]
         before += _one(code, arg, filler)
     return list(dict.fromkeys(examples))
@@ -143,9 +134,9 @@ def _one(code: Any, arg: Any, filler: int) -> bytes:
         return bytes([filler if filler != arg else filler + 1])
     if code is op.IN:
         return bytes([_member(tuple(arg), filler)])
-    branches = _branches(code, arg)
+    inside = branches(code, arg)
     times = max(1, arg[0]) if code in REPEATS else 1
-    return _example(branches[0], filler) * times if branches else b""
+    return _example(inside[0], filler) * times if inside else b""
 
 
 @cache

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 from supervisor.adapters.hits import Found
 from supervisor.adapters.line_text import without_escapes
 from supervisor.adapters.matcher_plain import PlainEngine
-from supervisor.adapters.pattern_check import all_literals
+from supervisor.adapters.pattern_check import WINDOW, all_literals
 from supervisor.adapters.signature_files import SignatureSet
 
 if TYPE_CHECKING:
     from supervisor.adapters.matcher_fast import FastEngine
 
-WINDOW = 8192  # bytes of a line that `re` may see
 _MOST_WINDOWS = 8  # a line that repeats a literal more often is noise
 _SLOW_SECONDS = 0.05
 _STRIKES = 3

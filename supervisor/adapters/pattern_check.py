@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MIN_LITERAL = 6
+WINDOW = 8192  # bytes of a line that `re` may see
 _WIDE = 512  # most repetitions that two bounded repeats, one inside the other, may multiply to
 _WIDE_START = 16  # most repetitions with which an unanchored pattern may begin
 REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT)
@@ -90,7 +91,8 @@ def _inner_literals(code: Any, arg: Any) -> Iterator[bytes]:
         yield from _literals(list(arg[2]))
 
 
-def _children(code: Any, arg: Any) -> list[list[Any]]:
+def branches(code: Any, arg: Any) -> list[list[Any]]:
+    """The nodes inside a group, a repeat, or each of some alternatives."""
     if code is op.SUBPATTERN:
         return [list(arg[-1])]
     if code in REPEATS:
@@ -101,7 +103,7 @@ def _children(code: Any, arg: Any) -> list[list[Any]]:
 def _walk(nodes: list[Any]) -> Iterator[tuple[Any, Any]]:
     for code, arg in nodes:
         yield code, arg
-        for child in _children(code, arg):
+        for child in branches(code, arg):
             yield from _walk(child)
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from supervisor.adapters.hostile_lines import LONGEST, hostile_shapes, slow_line
-from supervisor.adapters.pattern_check import expand, required_literal
+from supervisor.adapters.hostile_lines import hostile_shapes, slow_line
+from supervisor.adapters.pattern_check import WINDOW, expand, required_literal
 
 SLOW = [
     r"^a*a*a* disaster$",
@@ -50,7 +50,7 @@ def test_pattern_that_does_not_is_left_alone(pattern: str) -> None:
 
 def test_every_hostile_line_holds_the_literal_and_fits_the_window() -> None:
     literal = b"disaster on "
-    lines = [shape(LONGEST) for shape in hostile_shapes(QUICK[0], literal)]
+    lines = [shape(WINDOW) for shape in hostile_shapes(QUICK[0], literal)]
 
     assert [line for line in lines if literal not in line] == []
-    assert LONGEST * 0.9 < max(map(len, lines)) <= LONGEST
+    assert WINDOW * 0.9 < max(map(len, lines)) <= WINDOW
