@@ -8,7 +8,8 @@ import yaml
 from asking import KNOWN_WRONG, Asking, cases, verdict
 
 LOGS = Path(__file__).parents[1] / "logs"
-PATHS = {path.stem: path for kind in ("corpus", "held_out") for path in LOGS.glob(f"{kind}/*.yaml")}
+KINDS = ("corpus", "held_out", "held_out_2")
+PATHS = {path.stem: path for kind in KINDS for path in LOGS.glob(f"{kind}/*.yaml")}
 
 
 def _case(name: str) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def test_verdict_is_as_labelled(name: str, explain: Asking, tmp_path: Path) -> N
 
 def test_the_corpus_is_here() -> None:
     """An empty folder would pass."""
-    assert len(PATHS) >= 102 + 133
+    assert len(PATHS) >= 102 + 133 + 65
 
 
 def test_cases_known_wrong_exist() -> None:
