@@ -55,6 +55,7 @@ class AttemptFolder:
         return self.path / "launcher.log"
 
     def create(self) -> None:
+        """Make the folders that are written to as the attempt goes on."""
         for folder in (self.spool, self.ranks, self.stacks):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -82,6 +83,7 @@ class RunFolder:
         return self.path / "retired.txt"
 
     def attempt(self, number: int) -> AttemptFolder:
+        """The folder of an attempt, made or not."""
         return AttemptFolder(path=self.path / "attempts" / f"{number:03d}")
 
 

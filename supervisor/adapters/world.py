@@ -107,6 +107,7 @@ class World:
         clear_spool(self._folder.attempt(attempt).spool)
 
     def let_go(self) -> None:
+        """The attempt stays with its keeper; a keeper that was not told to launch leaves."""
         if self._waiting is not None:
             keeping.dismiss(self._waiting)
         if self._attempt is not None:

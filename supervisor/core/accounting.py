@@ -108,7 +108,7 @@ def _figures(
 ) -> Account:
     wall = now - (state.started_at if state.started_at is not None else now)
     pairs = tuple(zip(attempts, (*attempts, None)[1:], strict=True))
-    productive = sum(_productive(one, after, now) for one, after in pairs)
+    productive = sum(_productive(one, after) for one, after in pairs)
     failed = tuple((one, after) for one, after in pairs if _is_failure(one))
     ran = sum((one.ended_at or now) - one.started_at for one in attempts)
     recoveries = tuple(
@@ -134,13 +134,13 @@ def _is_failure(one: Attempt) -> bool:
     return one.verdict is not None and one.verdict.cause not in (Cause.WALLTIME, Cause.PREEMPTED)
 
 
-def _productive(one: Attempt, after: Attempt | None, now: float) -> float:
+def _productive(one: Attempt, after: Attempt | None) -> float:
     """Steps are taken to be evenly long within an attempt: the journal keeps no time for each."""
     if one.first_step_at is None or one.first_step is None or one.top_step is None:
         return 0.0
-    if after is None:
-        return (one.top_step_at or one.first_step_at) - one.first_step_at
     span = (one.top_step_at or one.first_step_at) - one.first_step_at
+    if after is None:
+        return span
     done = one.top_step - one.first_step
     kept = min(after.resume_step or 0, one.top_step) - one.first_step
     return span * min(1.0, max(0.0, kept / done)) if done else 0.0

@@ -1,5 +1,7 @@
 """A verdict from what is known when all is over: hits, exit code, time used and allowed."""
 
+from typing import Any
+
 from weighing import failed, own, said
 
 from supervisor.core.events import HitSeen
@@ -11,9 +13,9 @@ from supervisor.core.words import explanation
 HOSTS = ("a", "b", "c", "d")
 
 
-def told(*hits: HitSeen, **more: object) -> Verdict:
-    known = {"exit_code": 1} | more
-    return explain(PastAttempt(hosts=HOSTS, hits=hits, **known))  # type: ignore[arg-type]
+def told(*hits: HitSeen, **more: Any) -> Verdict:
+    known: dict[str, Any] = {"exit_code": 1} | more
+    return explain(PastAttempt(hosts=HOSTS, hits=hits, **known))
 
 
 def asked_for(found: Verdict) -> tuple[Cause, tuple[str, ...], Advice]:
