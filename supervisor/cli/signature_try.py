@@ -11,7 +11,7 @@ from supervisor.adapters.pattern_check import MIN_LITERAL, complaint, expand, re
 from supervisor.adapters.signature_entry import Entry
 from supervisor.adapters.signature_files import SLOW_SECONDS, SignatureSet, told_slow
 from supervisor.adapters.signature_rules import benign_hits, pattern_complaints
-from supervisor.cli.explain import Bar
+from supervisor.cli.bar import Bar
 from supervisor.core.signature import Blames, Cause, Role, Signature, Source
 from supervisor.errors import UsageError
 

@@ -12,7 +12,8 @@ import pytest
 
 from supervisor.adapters.matcher import Matcher
 from supervisor.adapters.signature_files import load_signatures, shipped_folder
-from supervisor.cli.explain import Bar, main
+from supervisor.cli.bar import Bar
+from supervisor.cli.explain import main
 from supervisor.cli.main import main as supervise
 from supervisor.errors import ExitCode
 
