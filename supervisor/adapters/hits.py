@@ -63,6 +63,8 @@ def speech(
     tags = origin(without_escapes(line))
     if source is None and (tags.quoted or _is_foreign(found, tags, resolve)):
         return None
+    if tags.kernel and tags.rank is not None and place(tags.rank) != resolve(tags.hosts[0]):
+        return None  # a rank prints what it says another host's kernel said
     source = source or _likely_source(signature, tags)
     if source not in signature.sources:
         return None

@@ -45,11 +45,15 @@ def origin(line: bytes) -> Origin:
         return Origin(quoted=True)
     kernel = _KERNEL.search(head) if b" kernel: " in head else None
     if kernel:
-        return Origin(hosts=(kernel[1].decode("latin-1"),), kernel=True)
+        printed_by = _number(head[: kernel.start()])
+        return Origin(hosts=(kernel[1].decode("latin-1"),), rank=printed_by, kernel=True)
     found = [pattern.match(head) for pattern in _HOSTS]
     if _NUMBERS.search(head):
         found.insert(0, _BEFORE_NUMBERS.search(head))
     hosts = tuple(hit[1].decode("latin-1") for hit in found if hit)
+    return Origin(hosts=hosts, rank=_number(head))
+
+
+def _number(head: bytes) -> int | None:
     rank = _RANK.search(head)
-    number = next((int(group) for group in rank.groups() if group), None) if rank else None
-    return Origin(hosts=hosts, rank=number)
+    return next((int(group) for group in rank.groups() if group), None) if rank else None

@@ -20,6 +20,9 @@ _BANNER = re.compile(
 _RANK = re.compile(
     r"(?:^|[^a-z])(?:rank|task|proc|R)[ _.-]?0*(\d{1,7})(?:\D|$)|(?:^|/)0*(\d{1,7})\."
 )
+_EARLIER = re.compile(
+    r"\b(?:previous|earlier|prior|last)\b.{0,20}\b(?:log|output|attempt|run|job)s?\b", re.IGNORECASE
+)
 _KERNEL = re.compile(r"\b(?:dmesg|kern|kernel)\b", re.IGNORECASE)
 
 
@@ -51,15 +54,19 @@ def sections(
     block: bytes, owner: Owner, resolve: Callable[[str], str | None]
 ) -> Iterator[tuple[Owner, bytes]]:
     """The block cut at its banners, each part with its owner."""
-    begin = 0
+    begin, quoted = 0, False
     for start, name in _banners(block):
         heading = owner_of(owner.file, name, resolve)
-        if heading.rank is None and heading.host is None and "<==" not in _line(block, start):
+        named = heading.rank is not None or heading.host is not None
+        quotes = bool(_EARLIER.search(name))
+        if not (named or quotes or quoted or "<==" in _line(block, start)):
             continue
         if start > begin:
-            yield owner, block[begin:start]
-        begin, owner = start, heading
-    yield owner, block[begin:]
+            part = block[begin:start]
+            yield owner, b"\n" * part.count(b"\n") if quoted else part
+        begin, quoted = start, quotes
+        owner = heading if named or "<==" in _line(block, start) else owner
+    yield owner, block[begin:]  # an earlier log whose end is not marked may have none
 
 
 def _banners(block: bytes) -> list[tuple[int, str]]:

@@ -289,3 +289,16 @@ def test_the_bar_shows_how_much_is_read_and_leaves_no_trace(
     bar.clear()
 
     assert f"\rsupervise: reading, {said}\r\x1b[K" == terminal.getvalue()
+
+
+@pytest.mark.parametrize(("rank", "blame"), [(0, []), (1, ["n2"])])
+def test_a_kernels_words_count_from_a_rank_on_that_host_only(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, rank: int, blame: list[str]
+) -> None:
+    """A training script that prints what it read of another host convicts nobody."""
+    path = tmp_path / "job.log"
+    path.write_text(
+        f"[rank{rank}]: n2 kernel: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off\n"
+    )
+
+    assert blame == _answer(capsys, str(path), "--hosts=n1,n2,n3", "--ppn=1")["blame"]

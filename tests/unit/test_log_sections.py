@@ -122,3 +122,21 @@ def test_a_banner_that_a_bar_or_a_carriage_return_precedes_is_seen() -> None:
 
 def test_an_empty_block_has_one_empty_part() -> None:
     assert [(None, None, b"")] == _parts(b"")
+
+
+def test_an_earlier_log_between_banners_is_left_out_line_by_line() -> None:
+    """Its last lines are often shown again before the next attempt, and accuse as they did then."""
+    quoted = b"==== tail of previous log ====\ngn11: lost\n"
+    log = b"step=1\n" + quoted + b"==== end ====\nstep=2\n"
+
+    assert [
+        (None, None, b"step=1\n"),
+        (None, None, b"\n\n"),
+        (None, None, b"==== end ====\nstep=2\n"),
+    ] == _parts(log)
+
+
+def test_an_earlier_log_without_an_end_may_have_none() -> None:
+    log = b"---- last run summary ----\nstep=1\n"
+
+    assert [(None, None, log)] == _parts(log)
