@@ -51,6 +51,12 @@ def test_no_line_is_an_entrys_own_sample(
     assert sorted(samples & {row["line"] for row in group if "id" in row}) == []
 
 
+def test_every_entry_says_where_its_message_comes_from(shipped: SignatureSet) -> None:
+    bare = [entry.signature.id for entry in shipped.entries if not entry.references]
+
+    assert bare == []
+
+
 def hits(matcher: Matcher, line: str) -> list[str]:
     text = b"step=1 loss=2\n" + line.encode() + b"\nstep=2 loss=2\n"
     return [found.signature.id for found in matcher.match(text)]
