@@ -54,7 +54,7 @@ def complaint(pattern: str) -> str | None:
         re.compile(pattern.encode("ascii"))
         tree = sre_parse.parse(pattern.encode("ascii"))
     except (re.error, UnicodeEncodeError, RecursionError, OverflowError) as error:
-        return f"not a regular expression over ASCII bytes ({error})"
+        return f"is not a regular expression over ASCII bytes ({error})"
     nodes = list(tree)
     if tree.state.flags & re.IGNORECASE:
         return "ignores case, which has no literal to search for; write both spellings"

@@ -100,12 +100,14 @@ def _line_numbers(fields: dict[str, "Node"]) -> Iterator[tuple[str, int]]:
             yield f"{name}[{index}]", item.start_mark.line + 1
 
 
-def mapping(node: "Node", place: Place, field: str) -> dict[str, "Node"]:
+def mapping(
+    node: "Node", place: Place, field: str, write: str = "`name: value` lines"
+) -> dict[str, "Node"]:
     """The node's fields by name; refuses a name given twice."""
     from yaml.nodes import MappingNode
 
     if not isinstance(node, MappingNode):
-        place.refuse(node, field, "is not a mapping; write `name: value` lines")
+        place.refuse(node, field, f"is not a mapping; write {write}")
     fields: dict[str, Node] = {}
     for key, value in node.value:
         if str(key.value) in fields:
@@ -220,7 +222,7 @@ def _samples(node: "Node", place: Place) -> tuple[Sample, ...]:
 
 
 def _sample(node: "Node", place: Place) -> Sample:
-    fields = mapping(node, place, "samples")
+    fields = mapping(node, place, "samples", "`- line: TEXT` for each")
     if "line" not in fields or fields.keys() - {"line", "source", "expect"}:
         place.refuse(
             node, "samples", "a sample has the fields line, source and expect; line is a must"

@@ -82,11 +82,20 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         exit_on_error=False,
     )
-    parser.add_argument("logs", nargs="*", metavar="LOG", help="files, .gz, folders, or - ")
     parser.add_argument(
-        "--hosts", type=_names, default=(), metavar="H1,H2", help="the allocation, in rank order"
+        "logs",
+        nargs="*",
+        metavar="LOG",
+        help="files, .gz, folders, run folders (their newest attempt), or - ",
     )
-    parser.add_argument("--exit-code", type=int, metavar="N", help="the launcher's")
+    parser.add_argument(
+        "--hosts",
+        type=_names,
+        default=(),
+        metavar="H1,H2",
+        help="all hosts of the allocation, in rank order; no [1-3] ranges",
+    )
+    parser.add_argument("--exit-code", type=int, metavar="N", help="what the launcher ended with")
     parser.add_argument("--launcher", choices=_LAUNCHERS, help="what started the ranks")
     parser.add_argument(
         "--machine", metavar="NAME", help="the cluster, if known by name: ranks per host"
@@ -94,10 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ranks", type=whole(1), metavar="N", help="the world size")
     parser.add_argument("--ppn", type=whole(1), metavar="N", help="ranks per host")
     parser.add_argument(
-        "--ip-map", type=_pairs, default={}, metavar="IP=HOST,..", help="whose an address is"
+        "--ip-map", type=_pairs, default={}, metavar="IP=HOST,..", help="the host of an address"
     )
     parser.add_argument("--elapsed", type=duration, metavar="TIME", help="how long it ran")
-    parser.add_argument("--walltime", type=duration, metavar="TIME", help="how long it might")
+    parser.add_argument(
+        "--walltime", type=duration, metavar="TIME", help="how long it was allowed to"
+    )
     parser.add_argument(
         "--signatures",
         action="append",

@@ -60,7 +60,8 @@ def _read(path: Path) -> list[_Step]:
     try:
         whole, _, _ = path.read_bytes().rpartition(b"\n")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        why = f"{error.strerror}; is {path.parent} a run folder?"
+        raise UsageError(f"{path} cannot be read: {why}") from error
     steps = [_parsed(path, number, line) for number, line in enumerate(whole.splitlines(), 1)]
     if not steps:
         raise UsageError(f"{path} holds no event yet")

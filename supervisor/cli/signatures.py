@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     showing = kinds.add_parser("show", help="one entry in full", **keywords)
     showing.add_argument("id", metavar="ID")
     testing = kinds.add_parser("test", help="hold entries to samples and rules", **keywords)
-    testing.add_argument("folder", nargs="?", metavar="DIR", help="only these (default: all)")
+    testing.add_argument(
+        "folder", nargs="?", metavar="DIR", help="only these (default: all, which takes long)"
+    )
     for kind in (listing, showing, testing):
         kind.add_argument(
             "--signatures",
@@ -113,9 +115,14 @@ def _test(options: argparse.Namespace) -> int:
     found = list(complaints(loaded, tested, progress.show))
     progress.clear()
     samples = sum(len(entry.samples) + len(entry.near_misses) for entry in tested)
-    told = f"{len(found)} complaints" if found else "all hold"
-    print("\n".join([*found, f"{len(tested)} signatures, {samples} samples: {told}"]))
+    told = _counted(len(found), "complaint") if found else "all hold"
+    of = f"{_counted(len(tested), 'signature')}, {_counted(samples, 'sample')}"
+    print("\n".join([*found, f"{of}: {told}"]))
     return 1 if found else 0
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _stands_in(entry: Entry, folder: str | None) -> bool:

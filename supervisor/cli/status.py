@@ -56,7 +56,8 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        why = f"{error.strerror}; is {path.parent} a run folder?"
+        raise UsageError(f"{path} cannot be read: {why}") from error
 
 
 def _parsed(text: str, folder: Path) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_unknown_id_is_answered_with_like_ones(supervise: "Supervise", mine: Pat
 def test_good_entries_hold(supervise: "Supervise", mine: Path) -> None:
     ended = supervise("signatures", "test", "mine")
 
-    assert (ended.exit_code, ended.stdout) == (0, "1 signatures, 2 samples: all hold\n")
+    assert (ended.exit_code, ended.stdout) == (0, "1 signature, 2 samples: all hold\n")
 
 
 def test_entry_of_the_user_overrides_ours_by_id(supervise: "Supervise", mine: Path) -> None:
