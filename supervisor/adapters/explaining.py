@@ -53,6 +53,7 @@ class Answer:
     verdict: Verdict
     hosts: tuple[str, ...]
     lines: int
+    outside: tuple[str, ...] = ()  # names met that look like hosts and are none of these
 
 
 def answer(question: Question, seen: Seen, warn: Warn) -> Answer:
@@ -80,7 +81,9 @@ def answer_with(matcher: Matcher, question: Question, seen: Seen, warn: Warn = r
         elapsed=question.elapsed,
         walltime=question.walltime,
     )
-    return Answer(verdict=explain(past), hosts=hosts, lines=read.lines)
+    return Answer(
+        verdict=explain(past), hosts=hosts, lines=read.lines, outside=tuple(names.outside)
+    )
 
 
 def _said_by(signatures: SignatureSet, launcher: str | None) -> SignatureSet:

@@ -16,8 +16,8 @@ from supervisor.wire import canonical_host
 _LOOKUP_SECONDS = 1.0
 _MOST_LOOKUPS = 16
 _HOST_LIKE = re.compile(r"[a-z][a-z0-9-]{0,62}\d[a-z0-9-]{0,62}", re.ASCII)
-_NO_HOST = re.compile(
-    r"(?:rank|task|step|epoch|iter|gpu|cuda|xpu|hip|mlx|cxi|mpi|ib|eth|hsn|nvme|v)[-_]?\d"
+_NO_HOST = re.compile(  # ranks, devices and interfaces; gpu07 is a host all the same
+    r"(?:rank|task|step|epoch|iter|cuda|xpu|hip|v)[-_]?\d+|(?:gpu|mlx|mlx5_|cxi|ib|eth|hsn|nvme)\d"
 )
 
 
@@ -30,6 +30,7 @@ class HostNames:
         self._lookups = 0
         self._known: dict[str, str | None] = {}
         self.found: dict[str, None] = {}  # without hosts given: those met, in order
+        self.outside: dict[str, None] = {}  # with hosts given: others met
 
     def resolve(self, name: str) -> str | None:
         """The canonical host that a spelled host or an address means; None when it is not ours."""
@@ -48,9 +49,12 @@ class HostNames:
         return self._ours(canonical_host(name))
 
     def _ours(self, host: str) -> str | None:
-        if self._given:
-            return host if host in self._given else None
-        return host if _HOST_LIKE.fullmatch(host) and not _NO_HOST.match(host) else None
+        like = _HOST_LIKE.fullmatch(host) and not _NO_HOST.fullmatch(host)
+        if not self._given:
+            return host if like else None
+        if host not in self._given and like:
+            self.outside.setdefault(host)
+        return host if host in self._given else None
 
     def _looked_up(self, address: str) -> str | None:
         if address in self._given:

@@ -3,10 +3,13 @@
 import argparse
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from supervisor.adapters.explaining import Answer, Question, answer
+from supervisor.adapters.hostlist import expand
 from supervisor.adapters.log_files import find_logs
+from supervisor.adapters.run_facts import RunFacts, facts_of
 from supervisor.adapters.signature_files import shipped_folder
 from supervisor.adapters.signature_folders import own_folders
 from supervisor.cli.bar import Bar
@@ -35,18 +38,19 @@ def main(words: list[str]) -> int:
     if options.json:
         print(json.dumps(_fields(found), indent=2))
     else:
-        print("\n".join(_told(found, bool(options.hosts))))
+        print("\n".join(_told(found, bool(question.hosts))))
     return 0
 
 
 def _question(options: argparse.Namespace) -> Question:
+    known = facts_of(Path(options.logs[0])) if len(options.logs) == 1 else RunFacts()
     return Question(
         logs=find_logs(options.logs),
         folders=(shipped_folder(), *own_folders(options.signatures)),
-        hosts=options.hosts,
+        hosts=options.hosts or known.hosts,
         addresses=options.ip_map,
-        exit_code=options.exit_code,
-        ranks=options.ranks,
+        exit_code=known.exit_code if options.exit_code is None else options.exit_code,
+        ranks=options.ranks or known.ranks,
         ranks_per_host=options.ppn,
         launcher=options.launcher,
         machine=options.machine,
@@ -71,8 +75,12 @@ def _fields(found: Answer) -> dict[str, Any]:
 
 def _told(found: Answer, hosts_given: bool) -> tuple[str, ...]:
     told = telling.explanation(found.verdict, advice(found.verdict))
-    clear = found.verdict.blame or found.verdict.cause is Cause.SUCCESS
-    return told if hosts_given or clear else (*told, _HINT)
+    if found.verdict.blame or found.verdict.cause is Cause.SUCCESS:
+        return told
+    if not hosts_given:
+        return (*told, _HINT)
+    outside = ", ".join(found.outside[:3])
+    return (*told, f"note:  the log names {outside}, not of these hosts") if outside else told
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_names,
         default=(),
         metavar="H1,H2",
-        help="all hosts of the allocation, in rank order; no [1-3] ranges",
+        help="all hosts of the allocation, in rank order: n1,n2 or n[1-3]",
     )
     parser.add_argument("--exit-code", type=int, metavar="N", help="what the launcher ended with")
     parser.add_argument("--launcher", choices=_LAUNCHERS, help="what started the ranks")
@@ -130,7 +138,9 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    names = tuple(text.replace(",", " ").split())
+    if "[" in text:
+        names = _ranges(",".join(names))
     first: dict[str, str] = {}
     for name in names:
         same = first.setdefault(canonical_host(name), name)
@@ -138,6 +148,13 @@ def _names(text: str) -> tuple[str, ...]:
             said = f"{same} and {name} mean one host here; write each host once"
             raise argparse.ArgumentTypeError(said)
     return names
+
+
+def _ranges(text: str) -> tuple[str, ...]:
+    try:
+        return expand(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _pairs(text: str) -> dict[str, str]:

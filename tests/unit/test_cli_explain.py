@@ -302,3 +302,23 @@ def test_a_kernels_words_count_from_a_rank_on_that_host_only(
     )
 
     assert blame == _answer(capsys, str(path), "--hosts=n1,n2,n3", "--ppn=1")["blame"]
+
+
+@pytest.mark.parametrize("hosts", ["gn[10-12]", "gn10,gn11,gn12", "gn10 gn11, gn12"])
+def test_hosts_may_be_a_range_or_a_list(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, hosts: str
+) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("step=1\n")
+
+    assert ["gn10", "gn11", "gn12"] == _answer(capsys, str(path), f"--hosts={hosts}")["hosts"]
+
+
+def test_hosts_that_are_named_and_not_given_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("srun: error: Node failure on gn77\n")
+
+    assert 0 == main([str(path), "--hosts=n1,n2"])
+    assert "note:  the log names gn77, not of these hosts" in capsys.readouterr().out
