@@ -81,9 +81,9 @@ def answer_with(matcher: Matcher, question: Question, seen: Seen, warn: Warn = r
         elapsed=question.elapsed,
         walltime=question.walltime,
     )
-    return Answer(
-        verdict=explain(past), hosts=hosts, lines=read.lines, outside=tuple(names.outside)
-    )
+    paths = " ".join(log.name.lower() for log in question.logs)
+    outside = tuple(name for name in names.outside if name not in paths)
+    return Answer(verdict=explain(past), hosts=hosts, lines=read.lines, outside=outside)
 
 
 def _said_by(signatures: SignatureSet, launcher: str | None) -> SignatureSet:
