@@ -19,7 +19,7 @@ SLOW = [
     r"disaster (?:\w{1,4} ?){1,60}end",
     r"disaster \s{0,500}\s{0,500}\s{0,500}\S$",
     r"disaster \S+\s*\S+\s*\S+ ok",
-    r"^(?:(?:a?){20}a{20}) disaster",
+    r"^(?:(?:a?){24}a{24}) disaster",
 ]
 QUICK = [
     r"disaster on (?P<host>[\w.-]{1,99}):",
