@@ -14,9 +14,10 @@ _LONGEST = 400  # bytes of a line in which tags are looked for
 _RANK = re.compile(
     rb"\[(?:default\d{1,6}\]:\[)?[Rr]ank ?(\d{1,7})\]|^ {0,6}\[?(\d{1,7})\]?: |^\[(\d{1,7})\] "
     rb"|^\[(?:[\w.-]{1,99}@)?\d{1,4},(\d{1,7})\](?:\[[\w.-]{1,99}:\d{1,9}\])?<std"
-    rb"|\brank=(\d{1,7}) |\[[\w.-]{1,99}:(\d{1,7})\]:"
+    rb"|\brank=(\d{1,7}) |^\[[A-Za-z][\w.-]{0,98}:(\d{1,7})\]:"
 )
-_KERNEL = re.compile(rb"(?<![\w.-])([\w.-]{1,99}) kernel: ")
+_KERNEL = re.compile(rb"(?<![A-Za-z] )(?<![\w.-])([\w.-]{1,99}) kernel: ")  # no "CUDA kernel: "
+_STEP_DAEMON = re.compile(rb"^ {0,6}\d{1,7}: slurmstepd(?:-[\w.-]{1,99})?: error: \*\*\* ")
 _QUOTED = re.compile(rb"^\s{0,8}(?:(?i:prev|previous|old|earlier|last|quoted?|history) ?[|>:]|>) ?")
 _NUMBERS = re.compile(rb":\d{1,9}:\d{1,9} \[\d{1,3}\] ")  # cheap to find, and most lines have none
 _BEFORE_NUMBERS = re.compile(rb"(?:^|[\s\]])([A-Za-z][\w.-]{0,98})" + _NUMBERS.pattern)
@@ -55,5 +56,5 @@ def origin(line: bytes) -> Origin:
 
 
 def _number(head: bytes) -> int | None:
-    rank = _RANK.search(head)
+    rank = None if _STEP_DAEMON.match(head) else _RANK.search(head)  # srun --label labels it, too
     return next((int(group) for group in rank.groups() if group), None) if rank else None

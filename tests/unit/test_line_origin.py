@@ -72,3 +72,21 @@ def test_a_line_without_tags_is_nobodys(line: bytes) -> None:
 
 def test_tags_far_out_in_a_line_are_not_read() -> None:
     assert Origin() == origin(b"x" * 500 + b" [rank3]: lost")
+
+
+def test_a_kernel_of_a_program_is_no_operating_systems() -> None:
+    line = b"[rank2]: XlaRuntimeError: INTERNAL: Failed to launch CUDA kernel: fusion_3"
+
+    assert Origin(rank=2) == origin(line)._replace(hosts=())
+
+
+def test_the_step_daemon_is_no_rank_though_srun_labels_it() -> None:
+    line = b"0: slurmstepd: error: *** JOB 9 ON gn11 CANCELLED AT 2026-03-21 DUE TO TIME LIMIT ***"
+
+    assert origin(line).rank is None
+    assert 0 == origin(b"0: slurmstepd: error: said the script").rank
+
+
+def test_an_address_with_a_port_is_no_rank() -> None:
+    assert origin(b"slurm_receive_msg [10.0.0.7:51022]: Zero Bytes were transmitted").rank is None
+    assert 3 == origin(b"[gn11:3]: step=1").rank
