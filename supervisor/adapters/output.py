@@ -40,6 +40,7 @@ class Followed:
     rank_hosts: Sequence[str]
     beat_seconds: float
     digest_seconds: float
+    shims: bool  # whether the ranks report
     rank_logs: str | None  # pattern of log files that the command writes by itself
     keeper: int | None  # descriptor of keeping.watch_keeper; None when the keeper is gone already
 
@@ -58,7 +59,11 @@ class OutputFollower:
         self._sightings, self._post = sightings, post
         self._decoder = Decoder()
         self._reports = RankReports(
-            followed.attempt, followed.rank_hosts, followed.beat_seconds, clock.now()
+            followed.attempt,
+            followed.rank_hosts,
+            followed.beat_seconds,
+            clock.now(),
+            shims=followed.shims,
         )
         self._position = ReadingPosition(followed.folder.spool)
         self._out, self._err = (
@@ -194,6 +199,7 @@ class OutputFollower:
             ranks_succeeded=len(self._reports.succeeded()),
             reports=self._reports.have_come,
             last_words=self._router.last_words(self._reports.first_failed),
+            vanished=self._reports.vanished(),
         )
 
     def _post_all(self, events: Sequence[Event]) -> None:

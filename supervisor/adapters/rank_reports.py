@@ -9,12 +9,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from supervisor import wire
 from supervisor.core.events import Event, ProgressSeen, RankFailed
 
 _MOST_FAILURES = 64  # events an attempt: the first ones tell the story, a cascade repeats it
 _MOST_LAGGING = 16
+_MOST_MISSING = 64
 
 
 @dataclass(slots=True)
@@ -38,9 +40,15 @@ class RankReports:
     """Takes the reports of all ranks of an attempt."""
 
     def __init__(
-        self, attempt: int, rank_hosts: Sequence[str], beat_seconds: float, at: float
+        self,
+        attempt: int,
+        rank_hosts: Sequence[str],
+        beat_seconds: float,
+        at: float,
+        *,
+        shims: bool = True,
     ) -> None:
-        self._attempt, self._beat_seconds = attempt, beat_seconds
+        self._attempt, self._beat_seconds, self._shims = attempt, beat_seconds, shims
         self._ranks = [_Rank(host=host) for host in rank_hosts]
         self._failures = 0
         self._lowest: int | None = None
@@ -114,6 +122,7 @@ class RankReports:
             beating=len(hosts) - len(silent),
             stopped_ranks=self._ranks_where(lambda rank: rank.state in "TtD"),
             lagging_ranks=self._lagging(max(steps, default=0)),
+            missing=self._missing_hosts(),
         )
 
     def _started(self, rank: int, words: dict[str, object], at: float) -> list[Event]:
@@ -179,6 +188,20 @@ class RankReports:
                 newest[rank.host] = max(newest.get(rank.host, 0.0), rank.beat_at)
         limit = at - 2 * self._beat_seconds
         return {host: beat_at for host, beat_at in newest.items() if beat_at < limit}
+
+    def _missing_hosts(self) -> tuple[str, ...]:
+        """Hosts of which no rank has started; without shims nobody says so."""
+        if not self._shims:
+            return ()
+        came = {rank.host for rank in self._ranks if rank.started}
+        missing = (rank.host for rank in self._ranks if rank.host not in came)
+        return tuple(islice(dict.fromkeys(missing), _MOST_MISSING))
+
+    def vanished(self) -> tuple[str, ...]:
+        """Hosts whose ranks all started and left without a word, while ranks of others told."""
+        hosts = {rank.host for rank in self._ranks if rank.started}
+        told = {rank.host for rank in self._ranks if rank.ended}
+        return tuple(sorted(hosts - told)) if told else ()
 
     def _lagging(self, top: int) -> tuple[int, ...]:
         if self._lowest is None or self._lowest >= top:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from supervisor.core import orders, progress, words
 from supervisor.core.actions import Action, DumpStacks, Outcome, ProbeHosts
 from supervisor.core.events import LaunchFailed
-from supervisor.core.evidence import first_failure, succeeded
+from supervisor.core.evidence import first_failure, last_exception, succeeded
 from supervisor.core.judge import judge
 from supervisor.core.orders import Actions, Move
 from supervisor.core.owners import probe_words
@@ -55,13 +55,15 @@ def running(state: State, now: float) -> Move | None:
         return _ended(state, now)
     if state.stop is not None:
         return _end_on_request(state, now)
-    if state.evidence.convicted:
+    if _is_lost(state):
         return _end_for_silence(state, now)
+    if state.evidence.gone:
+        return _end_for_absence(state, now)
     if state.evidence.fault_at is not None and now >= settled_at(state):
         return _end_for_fault(state, now)
     if (ends_at := last_moment(state)) is not None and now >= ends_at:
         return _end_for_walltime(state, now)
-    why = progress.hang(state.watch, state.pace, state.settings)
+    why = _hang(state)
     if why is not None:
         return _dump(state, now, why)
     return _look(state, now)
@@ -73,7 +75,7 @@ def dumping(state: State, now: float) -> Move | None:
         return _ended(state, now)
     if state.stop is not None:
         return _end_on_request(state, now)
-    why = progress.hang(state.watch, state.pace, state.settings)
+    why = _hang(state)
     if why is None:
         text = f"attempt {state.attempt} makes progress again: not a hang"
         return "progress", replace(state, wake_at=None), (orders.announce(state, text),)
@@ -121,9 +123,8 @@ def _ended(state: State, now: float) -> Move:
 
 def _to_probe(state: State, blamed: int) -> tuple[str, ...]:
     """Active hosts, less those known to be out of reach, and the spares that may be needed."""
-    lost = known(
-        (a.host for a in state.evidence.convicted if a.answer == "unreachable"), state.ledger
-    )
+    convicted = state.evidence.convicted if state.evidence.well else ()
+    lost = known((a.host for a in convicted if a.answer == "unreachable"), state.ledger)
     active = tuple(host for host in state.ledger.active if host not in lost)
     return (*active, *state.ledger.spares[: max(1, blamed)])
 
@@ -134,12 +135,26 @@ def _end_on_request(state: State, now: float) -> Move:
     return orders.end(state, now, None, "drain" if drain else "stop requested", grace)
 
 
+def _is_lost(state: State) -> bool:
+    """A host is, once another is well; where none is, all have been asked first."""
+    evidence = state.evidence
+    everyone = len(evidence.convicted) >= len(state.ledger.active)
+    return bool(evidence.convicted) and (evidence.well or everyone)
+
+
 def _end_for_silence(state: State, now: float) -> Move:
     answer = state.evidence.convicted[-1]
     why = f"no rank on {answer.host} has been heard of, and {probe_words(answer)}"
     text = f"attempt {state.attempt} cannot go on: {why}; ending it"
     said = (orders.announce(state, text),)
     return orders.end(state, now, Cause.NODE_LOST, why, _doomed_grace(state), said)
+
+
+def _end_for_absence(state: State, now: float) -> Move:
+    why = f"no rank on {state.evidence.gone[-1]} is left, and none said that it ended"
+    text = f"attempt {state.attempt} cannot go on: {why}; ending it"
+    said = (orders.announce(state, text),)
+    return orders.end(state, now, Cause.LAUNCHER, why, _doomed_grace(state), said)
 
 
 def _end_for_fault(state: State, now: float) -> Move:
@@ -179,6 +194,14 @@ def _fault(state: State) -> str:
     return f"rank {failure.rank} on {failure.host} failed" if failure else "a fault was seen"
 
 
+def _hang(state: State) -> str | None:
+    """MPI makes a rank that dies of an exception wait for the others in its exit, and them for it:
+    what it said is the only sign, so less patience is due.
+    """
+    died = last_exception(state.evidence) is not None
+    return progress.hang(state.watch, state.pace, state.settings, died=died)
+
+
 def _dump(state: State, now: float, why: str) -> Move:
     text = f"attempt {state.attempt} seems to hang: {why}; asking all ranks for their stacks"
     actions: tuple[Action, ...] = (orders.announce(state, text), DumpStacks(attempt=state.attempt))
@@ -197,6 +220,7 @@ def _look(state: State, now: float) -> Move | None:
     looked = replace(
         state, looks=looks, looking=(*(h for h in state.looking if h not in due), *due)
     )
-    text = f"{', '.join(due[:4])}: no rank has been heard of for a while; asking the host"
+    hosts = f"{', '.join(due[:4])}{f' and {len(due) - 4} more' if len(due) > 4 else ''}"
+    text = f"{hosts}: no rank has been heard of for a while; asking the host{'s' * (len(due) > 1)}"
     order = ProbeHosts(attempt=state.attempt, hosts=due, reap=False)
     return "look", looked, (orders.announce(state, text), order)

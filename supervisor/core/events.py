@@ -84,6 +84,7 @@ class ProgressSeen:
         int, ...
     ] = ()  # ranks at the lowest step when others are ahead, at most 16
     phases: tuple[str, ...] = ()  # every phase some rank is in; empty: only `phase` is known
+    missing: tuple[str, ...] = ()  # hosts of which no rank has started, at most 64
 
 
 @value
@@ -125,6 +126,7 @@ class AttemptEnded:
     ranks_succeeded: int  # ranks whose shim reported exit code 0
     reports: bool  # whether shims report at all (--no-shim: the launcher's word must do)
     last_words: tuple[str, ...] = ()  # last lines of the first failed rank, or of the launcher
+    vanished: tuple[str, ...] = ()  # hosts whose ranks all left without a word while others' told
 
 
 @value
@@ -139,6 +141,7 @@ class HostProbed:
     leftovers: int = 0  # processes of this run it had to end
     cause: str = ""  # of a "fail": the Cause the failed check speaks for; empty: node_hardware
     live: bool = False  # the answer to a look while the attempt runs (ProbeHosts with reap=False)
+    running: int | None = None  # of a look: processes of the attempt there; None: not counted
 
 
 @value

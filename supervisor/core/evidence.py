@@ -39,8 +39,11 @@ class Evidence:
     answers: tuple[HostProbed, ...] = ()  # of probes, those that are not "pass"
     passed: int = 0  # hosts whose probe passed
     convicted: tuple[HostProbed, ...] = ()  # answers of silent hosts while the attempt ran
+    well: bool = False  # another host was, when one was convicted: so the way to hosts works
+    gone: tuple[str, ...] = ()  # hosts that answer, and have lost their ranks without a word
     first_step: int | None = None
     top_step: int | None = None
+    risen_at: float | None = None  # when the lowest step last rose
     fault_at: float | None = None  # when something came that the attempt cannot survive
     end_ordered_at: float | None = None
     end_cause: Cause | None = None  # why the supervisor ended it, when it did
@@ -134,6 +137,17 @@ def application_hits(evidence: Evidence) -> tuple[Hit, ...]:
         and (not hosts or event.hit.host is None or event.hit.host in hosts)
         and not complained_first(evidence, event.hit.host, event.hit.rank)
     )
+
+
+def last_exception(evidence: Evidence) -> HitSeen | None:
+    """The last that a rank said was wrong with the command, when no step has risen since."""
+    said = [
+        event
+        for event in evidence.hits
+        if event.hit.source is Source.RANK and event.hit.cause in APPLICATION
+    ]
+    risen_at = evidence.risen_at
+    return said[-1] if said and risen_at is not None and said[-1].at >= risen_at else None
 
 
 def failed_hosts(failures: Iterable[RankFailed]) -> tuple[str, ...]:

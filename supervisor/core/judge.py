@@ -11,6 +11,7 @@ with a verdict or passes. The first that answers decides. What a verdict leads t
     lost devices  ranks of one host alone lost theirs
     votes         two or more hosts complain of the same silent one, or the launcher of just one
     absence       all hosts but one waited for the others
+    vanished      the ranks of one host are gone without a word, and the host is well
     said          causes that name nobody: launcher, storage, host memory, network
     probes        nobody answers, or every host fails the same way
     asked to end  somebody cancelled the job
@@ -27,7 +28,7 @@ from supervisor.core.application import application
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.owners import lost_devices, owner
-from supervisor.core.peers import absence, strikes, suspicion, votes
+from supervisor.core.peers import absence, strikes, suspicion, vanished, votes
 from supervisor.core.surroundings import one_host
 from supervisor.core.unblamed import (
     asked_to_end,
@@ -62,6 +63,7 @@ ORDER: tuple[Weigh, ...] = (
     lost_devices,
     votes,
     absence,
+    vanished,
     asked_to_end,
     said,
     suspicion,

@@ -26,6 +26,7 @@ from supervisor.core.events import (
     SweepFinished,
     Ticked,
 )
+from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import make_ledger, suspect
 from supervisor.core.policy import refill
 from supervisor.core.signature import Cause, Hit
@@ -136,7 +137,7 @@ def _checkpoint_chosen(state: State, event: CheckpointChosen) -> State:
 
 
 def _launch_answered(state: State, event: AttemptLaunched | LaunchFailed) -> State:
-    watch = progress.Watch(launched_at=event.at, phase_at=event.at, digest=state.watch.digest)
+    watch = replace(state.watch, launched_at=event.at, phase_at=event.at)
     return replace(state, launch=event, watch=watch)
 
 
@@ -148,14 +149,15 @@ def _progress_seen(state: State, event: ProgressSeen) -> State:
     if event.step is not None:
         first = event.step if old.first_step is None else old.first_step
         top = max(event.step, old.top_step or event.step, event.top_step or event.step)
-        evidence = replace(old, first_step=first, top_step=top)
+        evidence = replace(old, first_step=first, top_step=top, risen_at=event.step_at)
     silent = progress.silent_hosts(event, state.settings)
+    missing = progress.missing_hosts(watch, state.settings)
     return replace(
         state,
         watch=watch,
         evidence=evidence,
         pace=progress.learned(state.pace, state.watch.digest, event),
-        ledger=suspect(state.ledger, known(silent, state.ledger)),
+        ledger=suspect(state.ledger, known((*silent, *missing), state.ledger)),
     )
 
 
@@ -193,11 +195,22 @@ def _looked_at(state: State, event: HostProbed) -> State:
         return state
     left = tuple(name for name in state.looking if name != event.host)
     state = replace(state, looking=left)
-    bad = event.answer in ("fail", "unreachable") and event.host in state.ledger.suspects
-    if not bad:
+    if event.host not in state.ledger.suspects:
         return state
-    convicted = (*state.evidence.convicted, event)
-    return replace(state, evidence=replace(state.evidence, convicted=convicted))
+    return replace(state, evidence=_looked_into(state, event))
+
+
+def _looked_into(state: State, event: HostProbed) -> Evidence:
+    """Bad answers convict; a good one from a host without the ranks that had started there tells
+    that they are gone.
+    """
+    evidence, digest = state.evidence, state.watch.digest
+    if event.answer in ("fail", "unreachable"):
+        well = evidence.well or (digest is not None and digest.beating > 0)
+        return replace(evidence, convicted=(*evidence.convicted, event), well=well)
+    had_ranks = digest is not None and event.host not in known(digest.missing, state.ledger)
+    gone = (event.host,) if event.running == 0 and had_ranks else ()
+    return replace(evidence, gone=(*evidence.gone, *gone), well=True)
 
 
 def _answered(state: State, event: HostProbed) -> State:

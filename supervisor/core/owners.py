@@ -51,6 +51,7 @@ def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
     of reach.
     """
     alone = len(ledger.active) == 1
+    convicted = evidence.convicted if evidence.well or evidence.passed else ()
     bad = tuple(
         answer
         for answer in evidence.answers
@@ -58,7 +59,7 @@ def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
     )
     return tuple(
         Charge(host=host, cause=probe_cause(answer), why=probe_words(answer))
-        for answer in (*evidence.convicted, *bad)
+        for answer in (*convicted, *bad)
         if answer.answer in ("fail", "unreachable")
         for host in known((answer.host,), ledger)
         if host in ledger.active

@@ -72,6 +72,22 @@ def absence(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     return charged((charge,), Confidence.LIKELY)
 
 
+def vanished(evidence: Evidence, ledger: Ledger) -> Verdict | None:
+    """All ranks of one host are gone without a word, and the host is well: what had started them
+    there has died. The second time it is the host's doing.
+    """
+    ended = evidence.ended
+    told = evidence.gone or (ended.vanished if ended is not None else ())
+    hosts = known(told, ledger)
+    if len(hosts) != 1 or facts.first_failure(evidence) is not None:
+        return None
+    why = f"every rank on {hosts[0]} is gone without a word: the launcher's daemon there has died"
+    if struck_before(hosts[0], evidence, ledger):
+        charge = Charge(host=hosts[0], cause=Cause.NODE_LOST, why=f"in two attempts {why}")
+        return charged((charge,), Confidence.LIKELY)
+    return Verdict(cause=Cause.LAUNCHER, why=why, confidence=Confidence.LIKELY, suspects=hosts)
+
+
 def suspicion(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     """One complaint is a strike; a second one in another attempt blames. A launcher that names
     several hosts only tells whom it tore down, and one that saw a rank end explains the complaint.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from supervisor.core.actions import Outcome
-from supervisor.core.evidence import Evidence, first_failure
+from supervisor.core.evidence import Evidence, first_failure, last_exception
 from supervisor.core.hosts import Ledger, Retired, Strike, promote, retire, strike
 from supervisor.core.settings import Settings
 from supervisor.core.signature import Cause
@@ -141,7 +141,10 @@ def refill(budget: Budget, reached: int | None) -> Budget:
 
 def command_code(evidence: Evidence) -> int:
     """The exit code of the rank that failed first, as a shell would give it; never 0."""
-    failure = first_failure(evidence) or next(iter(evidence.failures), None)
+    failure = first_failure(evidence)
+    if failure is None and last_exception(evidence) is not None:
+        return 1  # of an exception; ending the others is what the codes tell of
+    failure = failure or next(iter(evidence.failures), None)
     ended = evidence.ended
     for told in (failure, ended):
         if told is not None and (told.signal or told.exit_code):
@@ -185,13 +188,27 @@ def failure_of(evidence: Evidence) -> Failure | None:
     """What to compare with the failures of other attempts."""
     first = first_failure(evidence)
     if first is None:
-        return None
+        return _exception_that_hangs(evidence)
     step = evidence.top_step if first.step is None else first.step
     return Failure(
         rank=first.rank,
         exit_code=first.exit_code,
         signal=first.signal,
         step=step,
+        resume_step=evidence.resume_step,
+    )
+
+
+def _exception_that_hangs(evidence: Evidence) -> Failure | None:
+    """A rank whose exit waits for the others never says how it ended."""
+    said = last_exception(evidence)
+    if said is None or said.hit.rank is None or evidence.end_cause is not Cause.HANG:
+        return None
+    return Failure(
+        rank=said.hit.rank,
+        exit_code=1,
+        signal=None,
+        step=evidence.top_step,
         resume_step=evidence.resume_step,
     )
 

@@ -45,6 +45,7 @@ class Watch:
 
     launched_at: float
     phase_at: float
+    came_at: float | None = None  # when a rank last started
     digest: ProgressSeen | None = None
 
 
@@ -54,7 +55,13 @@ def with_digest(watch: Watch, digest: ProgressSeen) -> Watch:
     if old is not None and digest.at <= old.at:
         return watch
     changed = old is None or phases(old) != phases(digest)
-    return replace(watch, digest=digest, phase_at=digest.at if changed else watch.phase_at)
+    more = digest.ranks_started > (old.ranks_started if old is not None else 0)
+    return replace(
+        watch,
+        digest=digest,
+        phase_at=digest.at if changed else watch.phase_at,
+        came_at=digest.at if more else watch.came_at,
+    )
 
 
 def learned(pace: Pace, old: ProgressSeen | None, new: ProgressSeen) -> Pace:
@@ -68,13 +75,14 @@ def learned(pace: Pace, old: ProgressSeen | None, new: ProgressSeen) -> Pace:
     return replace(known, times=(*known.times, each)[-MAX_TIMES:])
 
 
-def step_limit(pace: Pace, settings: Settings) -> float:
-    """How long one step may take."""
+def step_limit(pace: Pace, settings: Settings, *, died: bool = False) -> float:
+    """How long one step may take; less when a rank has said since that it is dying."""
     ceiling = settings.idle_timeout
     if len(pace.times) < ENOUGH_TIMES:
         return ceiling
     high = sorted(pace.times)[int(QUANTILE * (len(pace.times) - 1))]
-    return min(ceiling, max(settings.step_floor, settings.step_factor * high))
+    floor = min(settings.step_floor, settings.silence_timeout) if died else settings.step_floor
+    return min(ceiling, max(floor, settings.step_factor * high))
 
 
 def phases(digest: ProgressSeen) -> frozenset[str]:
@@ -82,15 +90,17 @@ def phases(digest: ProgressSeen) -> frozenset[str]:
     return frozenset(digest.phases or (digest.phase,))
 
 
-def hang(watch: Watch, pace: Pace, settings: Settings) -> str | None:
-    """Why the newest digest means a hang, or None."""
+def hang(watch: Watch, pace: Pace, settings: Settings, *, died: bool = False) -> str | None:
+    """Why the newest digest means a hang, or None. `died`: since the last step a rank told of an
+    exception that few live through.
+    """
     digest = watch.digest
     if digest is None:
         return None
     if digest.step is None:
         return _hung_before_first_step(watch, digest, pace, settings)
-    limit = _limit(digest, pace, settings)
     risen_at = digest.step_at or watch.launched_at
+    limit = _limit(digest, pace, settings, died=died)
     quiet = digest.at - max(risen_at, watch.phase_at)
     ceiling = PATIENCE * max(settings.idle_timeout, settings.startup_timeout)
     if digest.at - risen_at > ceiling:
@@ -106,6 +116,15 @@ def silent_hosts(digest: ProgressSeen, settings: Settings) -> tuple[str, ...]:
         return ()
     limit = settings.silence_timeout
     return tuple(host for host, beat_at in digest.silent if digest.at - beat_at > limit)
+
+
+def missing_hosts(watch: Watch, settings: Settings) -> tuple[str, ...]:
+    """Hosts of which no rank has started, though no rank has come anywhere for too long."""
+    digest = watch.digest
+    if digest is None or not digest.missing:
+        return ()
+    quiet = digest.at - max(watch.launched_at, watch.came_at or watch.launched_at)
+    return digest.missing if quiet > settings.silence_timeout else ()
 
 
 def _hung_before_first_step(
@@ -124,11 +143,13 @@ def _hung_before_first_step(
     return None
 
 
-def _limit(digest: ProgressSeen, pace: Pace, settings: Settings) -> float:
+def _limit(digest: ProgressSeen, pace: Pace, settings: Settings, *, died: bool) -> float:
     now_in = phases(digest)
     if now_in & PREPARATION:
         return max(settings.startup_timeout, settings.idle_timeout)
-    return step_limit(pace, settings) if now_in == {RankPhase.STEP} else settings.idle_timeout
+    if now_in != {RankPhase.STEP}:
+        return settings.idle_timeout
+    return step_limit(pace, settings, died=died)
 
 
 def _who(digest: ProgressSeen) -> str:

@@ -88,6 +88,10 @@ def hang(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     """The supervisor ended the attempt for want of progress."""
     if evidence.end_cause is not Cause.HANG:
         return None
+    said = facts.last_exception(evidence)
+    if said is not None:
+        why = f"{told(said.hit)}: and no step rose after it"
+        return Verdict(cause=Cause.UNKNOWN, why=why, lines=(quoted(said.hit),))
     return Verdict(cause=Cause.HANG, why=evidence.end_why, confidence=Confidence.PROVEN)
 
 

@@ -59,7 +59,7 @@ HIT_DEFAULTS = {
     "named": "",
     "line_number": 1,
 }
-LISTS = {"active", "spares", "named", "last_words", "phases", "set_aside"}
+LISTS = {"active", "spares", "named", "last_words", "phases", "set_aside", "missing", "vanished"}
 ALSO_NUMBERS = {"stopped_ranks", "lagging_ranks", "jitter"}
 
 

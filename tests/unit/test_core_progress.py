@@ -148,3 +148,14 @@ def test_silence_needs_others_who_beat() -> None:
 
     assert ("a",) == silent_hosts(silent, SETTINGS)
     assert () == silent_hosts(replace(silent, beating=0), SETTINGS)
+
+
+def test_a_rank_that_told_of_an_exception_shortens_the_patience() -> None:
+    """Under MPI it waits in its exit for the others, and they for it."""
+    settings = replace(SETTINGS, step_floor=60.0, silence_timeout=20.0)
+    watch = with_digest(NEW, digest(21, step=9, phase="step", step_at=20.0))
+    watch = with_digest(watch, digest(45, step=9, phase="step", step_at=20.0))
+    pace = paced(*[0.1] * 5)
+
+    assert hang(watch, pace, settings) is None
+    assert hang(watch, pace, settings, died=True) is not None

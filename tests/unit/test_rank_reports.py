@@ -112,3 +112,37 @@ def test_a_rank_that_prints_one_step_and_never_a_step_again_holds_nobody_back() 
     digest = ranks.digest(2.0)
 
     assert (digest.step, digest.lagging_ranks) == (31, ())
+
+
+def test_hosts_of_which_no_rank_has_started_are_missing() -> None:
+    """A launcher that waits for a host starts none of its ranks."""
+    ranks = of_hosts("aabbcc")
+    tell(ranks, "s", 0, 1.0)
+    tell(ranks, "s", 5, 1.0)
+
+    assert ranks.digest(2.0).missing == ("b",)
+
+
+def test_without_shims_nobody_is_missing() -> None:
+    """Nobody reports then, and the ranks may well run."""
+    ranks = RankReports(1, list("ab"), beat_seconds=1.0, at=0.0, shims=False)
+
+    assert ranks.digest(60.0).missing == ()
+
+
+def test_a_host_whose_ranks_left_without_a_word_has_vanished() -> None:
+    """Shims report every end but one that takes them along."""
+    ranks = of_hosts("aabbc")
+    for rank in range(4):
+        tell(ranks, "s", rank, 1.0)
+    tell(ranks, "x", 0, 2.0, exit_code=None, signal=15)
+
+    assert ranks.vanished() == ("b",)
+
+
+def test_where_no_rank_told_of_its_end_nobody_has_vanished() -> None:
+    """Then it was the launcher that took them all."""
+    ranks = of_hosts("aab")
+    tell(ranks, "s", 0, 1.0)
+
+    assert ranks.vanished() == ()
