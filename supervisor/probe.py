@@ -3,7 +3,7 @@ its ranks.
 
 Runs through the same launcher as the ranks, as `python -I -m supervisor.probe`, and answers with
 one line of JSON on its standard output: {"host", "answer": "pass" | "fail" | "unknown", "why",
-"leftovers"}. No answer in time means that the host cannot be reached; a check that could not be
+"leftovers", "running"}. No answer in time means that the host cannot be reached; a check that could not be
 made is "unknown", which is not "fail".
 """
 
@@ -42,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what was asked for and print the answer."""
     options = _parse(argv)
     leftovers = reap(options.run_id, options.attempt) if options.reap else []
+    running = (
+        None if options.reap else sum(1 for _ in leftovers_of(options.run_id, options.attempt))
+    )
     if options.stacks:
         ask_for_stacks(options.run_id)
     checks = [check_leftovers(leftovers), check_shared_memory()]
@@ -53,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "why": worst.why,
         "cause": worst.cause,
         "leftovers": len(leftovers),
+        "running": running,
     }
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     return 0

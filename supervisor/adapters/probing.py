@@ -108,6 +108,7 @@ def _read_answer(order: ProbeOrder, host: str, out: bytes, err: bytes) -> HostPr
                 leftovers=int(words.get("leftovers") or 0),
                 cause=str(words.get("cause") or ""),
                 live=not order.reap,
+                running=words["running"] if isinstance(words.get("running"), int) else None,
             )
     last = err.decode(errors="replace").strip().splitlines()
     return _unreachable(order, host, last[-1][:200] if last else "the probe gave no answer")
