@@ -20,10 +20,12 @@ from supervisor.adapters.narration import Narration
 from supervisor.adapters.run_folder import RunFolder, locked, open_run_folder
 from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.status_files import append_retired, replace_json
+from supervisor.adapters.wait_signs import WaitSigns
 from supervisor.adapters.world import World
 from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.core import machine
+from supervisor.core.waits import waited_for
 from supervisor.errors import PlatformError, SupervisorError, UsageError
 
 __all__ = ["RunSpec", "run"]
@@ -104,6 +106,7 @@ class _Engine:
         self._state = machine.initial()
         self._queue: asyncio.Queue[ev.Event] = asyncio.Queue()
         self._narration = Narration(spec.verbosity)
+        self._signs = WaitSigns(self._narration.say)
         self._exit_code: int | None = None
         self._status_at = 0.0
         self._status_lock = asyncio.Lock()
@@ -173,16 +176,22 @@ class _Engine:
 
     async def _loop(self) -> None:
         while self._exit_code is None:
-            self._apply(await self._next_event())
+            event = await self._next_event()
+            if event is not None:
+                self._apply(event)
+            state = self._state
+            self._signs.look((state.phase, state.attempt), waited_for(state), clock.now())
             self._refresh_status()
 
-    async def _next_event(self) -> ev.Event:
-        wake = machine.next_wake(self._state)
+    async def _next_event(self) -> ev.Event | None:
+        """None when it is only time for a sign of life."""
+        wake, sign = machine.next_wake(self._state), self._signs.due_at
+        due = min((at for at in (wake, sign) if at is not None), default=None)
         try:
-            async with asyncio.timeout(None if wake is None else max(0.0, wake - clock.now())):
+            async with asyncio.timeout(None if due is None else max(0.0, due - clock.now())):
                 return await self._queue.get()
         except TimeoutError:
-            return ev.Ticked(at=clock.now())
+            return ev.Ticked(at=clock.now()) if due == wake else None
 
     def _apply(self, event: ev.Event) -> None:
         before = self._state
