@@ -182,7 +182,8 @@ class Watch:
         if first_step or time.monotonic() >= self._next_beat:
             self._step_told |= first_step
             self._next_beat = self._beat_after(1.0)
-            self._output.beat(self._command.state(), self._slot.step, self._slot.phase)
+            slot = self._slot
+            self._output.beat(self._command.state(), slot.step, slot.phase, done=slot.is_done)
 
     def _beat_after(self, part: float) -> float:
         jitter = 0.8 + 0.4 * os.urandom(1)[0] / 255
@@ -213,7 +214,7 @@ def run_rank(
             Watch(command, wakeup, output, slot, beat_seconds).until_end(pipe)
             exit_code, number = linux.how_it_ended(command.status or 0)
         slot.look()
-        output.exited(exit_code, number, slot.step)
+        output.exited(exit_code, number, slot.step, done=slot.is_done)
     except LauncherGone:
         signal.signal(_PARENT_DIED, signal.SIG_IGN)
         command.end_politely()

@@ -60,13 +60,15 @@ class RankOutput:
             f'"rank":{self._rank},"local_rank":{local_rank},"world_size":{world_size},"pid":{pid},',
         )
 
-    def beat(self, state: str, step: int | None, phase: str | None) -> None:
-        words = f'"state":{_quoted(state)},"step":{_number(step)},'
+    def beat(self, state: str, step: int | None, phase: str | None, *, done: bool) -> None:
+        words = f'"state":{_quoted(state)},{_progress(step, done)}'
         self._report(wire.Kind.BEAT, words + f'"phase":{_quoted(phase) if phase else "null"},')
 
-    def exited(self, exit_code: int | None, signal: int | None, step: int | None) -> None:
+    def exited(
+        self, exit_code: int | None, signal: int | None, step: int | None, *, done: bool
+    ) -> None:
         words = f'"exit_code":{_number(exit_code)},"signal":{_number(signal)},'
-        self._report(wire.Kind.EXITED, words + f'"step":{_number(step)},"size":{self.size},')
+        self._report(wire.Kind.EXITED, f'{words}{_progress(step, done)}"size":{self.size},')
 
     def _report(self, kind: wire.Kind, words: str) -> None:
         now = time.time()
@@ -90,6 +92,10 @@ def _send(frame: bytes) -> None:
             poll.poll()
         except OSError as error:
             raise LauncherGone from error
+
+
+def _progress(step: int | None, done: bool) -> str:
+    return f'"step":{_number(step)},"done":{"true" if done else "false"},'
 
 
 def _number(value: int | None) -> str:

@@ -17,6 +17,7 @@ class RankSlot:
         self.path = ""
         self.step: int | None = None
         self.phase: str | None = None
+        self.is_done = False
         self._memory: mmap.mmap | None = None
         for folder in ("/dev/shm", os.environ.get("TMPDIR", "/tmp")):
             with suppress(OSError):
@@ -30,6 +31,7 @@ class RankSlot:
         state = wire.read(self._memory) if self._memory is not None else None
         if state is not None and state.pid:
             self.step, self.phase = state.step, state.phase
+            self.is_done = bool(state.flags & wire.SLOT_FLAG_DONE)
 
     def remove(self) -> None:
         with suppress(OSError):

@@ -82,6 +82,7 @@ def _place(environ: Mapping[str, str]) -> dict[str, int]:
 def _environment(place: dict[str, int], host: str, slot: str) -> dict[str, str]:
     names = {name: str(number) for name, number in place.items()}
     environment = {**os.environ, **names, wire.HOST: host, wire.SLOT: slot}
+    environment[wire.WORLD_SIZE] = names["WORLD_SIZE"]
     return {name: value for name, value in environment.items() if name not in _OURS}
 
 

@@ -35,6 +35,7 @@ RUN_ID = "SUPERVISE_RUN_ID"
 RUN_DIR = "SUPERVISE_RUN_DIR"
 ATTEMPT = "SUPERVISE_ATTEMPT"
 HOST = "SUPERVISE_HOST"
+WORLD_SIZE = "SUPERVISE_WORLD_SIZE"  # ranks that have a shim; a command may start more of its own
 RESUME_FROM = "SUPERVISE_RESUME_FROM"
 SLOT = "SUPERVISE_SLOT"  # path of the rank's slot file, set by the shim
 LAUNCHER = (
@@ -52,8 +53,8 @@ class Kind(StrEnum):
 
     OUTPUT = "o"  # bytes of the rank's output
     STARTED = "s"  # JSON: rank, local_rank, world_size, host, pid, at
-    BEAT = "b"  # JSON: host, state, step, phase, at
-    EXITED = "x"  # JSON: host, exit_code, signal, step, at, size (bytes of output in all)
+    BEAT = "b"  # JSON: host, state, step, phase, done, at
+    EXITED = "x"  # JSON: host, exit_code, signal, step, done, at, size (bytes of output in all)
 
 
 TYPE_CHECKING = False  # importing typing for it would cost every rank 3 ms
@@ -159,6 +160,7 @@ NO_STEP = -1
 # request, request argument, pid of the process that stores
 SLOT_LAYOUT = struct.Struct("<IHBBqqIII")
 SLOT_FLAG_STACKS = 1  # the process writes its stacks to a file when it gets SIGUSR1
+SLOT_FLAG_DONE = 2  # the training is over, and well: how the process ends changes nothing
 SLOT_SIZE = 64
 SLOT_MAGIC = 0x53555056
 SLOT_VERSION = 1
@@ -194,6 +196,11 @@ def introduce(slot: mmap.mmap, flags: int) -> None:
     """The agent says, once, who stores here and what it can do."""
     slot[_FLAGS] = flags
     struct.pack_into("<I", slot, _PID, os.getpid())
+
+
+def mark_done(slot: mmap.mmap) -> None:
+    """The agent says that its training has ended well."""
+    slot[_FLAGS] |= SLOT_FLAG_DONE
 
 
 def store(slot: mmap.mmap, step: int, phase: int) -> None:

@@ -196,11 +196,17 @@ class OutputFollower:
             exit_code=ending.exit_code if ending else None,
             signal=ending.signal if ending else None,
             ranks_total=len(self._followed.rank_hosts),
-            ranks_succeeded=len(self._reports.succeeded()),
+            ranks_succeeded=self._succeeded(),
             reports=self._reports.have_come,
             last_words=self._router.last_words(self._reports.first_failed),
             vanished=self._reports.vanished(),
         )
+
+    def _succeeded(self) -> int:
+        """On the shims' word, or without shims on the agents'."""
+        if self._reports.have_come:
+            return len(self._reports.succeeded())
+        return sum(1 for _ in self._followed.folder.done.glob("*"))
 
     def _post_all(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -34,6 +34,12 @@ class _Rank:
     states_phase: bool = False
     from_slot: bool = False
     output_size: int | None = None
+    done: bool = False
+
+    @property
+    def is_well(self) -> bool:
+        """It ended well, or was done and hangs in its exit."""
+        return self.succeeded or (self.done and not self.ended)
 
 
 class RankReports:
@@ -84,8 +90,8 @@ class RankReports:
         return not self._ranks[rank].from_slot
 
     def succeeded(self) -> list[int]:
-        """The ranks that ended well, in order."""
-        return [index for index, rank in enumerate(self._ranks) if rank.succeeded]
+        """The ranks whose training ended well, in order."""
+        return [index for index, rank in enumerate(self._ranks) if rank.is_well]
 
     def mark_succeeded(self, ranks: Iterable[int]) -> None:
         """Ranks that a supervisor before this one saw end well."""
@@ -140,6 +146,7 @@ class RankReports:
         if isinstance(step, int):
             state.step, state.from_slot = step, True
             self.has_step = True
+        state.done = words.get("done") is True
         return []
 
     def _exited(self, rank: int, words: dict[str, object], at: float) -> list[Event]:
@@ -149,8 +156,8 @@ class RankReports:
         state.started, state.output_size = True, _whole(words.get("size"))
         if step is not None:
             state.step = step
-        if code == 0:
-            state.succeeded = True
+        if code == 0 or (number is not None and words.get("done") is True):
+            state.succeeded = True  # frameworks crash in their exit; a code is the command's word
             return []
         if again or self._failures >= _MOST_FAILURES:
             return []

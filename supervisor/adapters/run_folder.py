@@ -35,6 +35,10 @@ class AttemptFolder:
         return self.path / "stacks"
 
     @property
+    def done(self) -> Path:
+        return self.path / "done"
+
+    @property
     def hostfile(self) -> Path:
         return self.path / "hostfile"
 

@@ -67,6 +67,22 @@ def phase(name: str) -> None:
         wire.store(_slot.memory, _slot.step, index)
 
 
+def done(rank: int) -> None:
+    """State that this rank's training has ended well: a crash or a hang in its exit is no failure
+    any more. Without a slot, the same in a file of the run folder.
+    """
+    phase(wire.RankPhase.EXIT)
+    if _slot is not None:
+        if os.environ.get(wire.WORLD_SIZE) == os.environ.get("WORLD_SIZE"):  # else we share it
+            wire.mark_done(_slot.memory)
+        return
+    path = _attempt_file("done", f"{rank:05d}")
+    with contextlib.suppress(OSError):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+
 @contextlib.contextmanager
 def during(name: wire.RankPhase) -> Iterator[None]:
     """State a phase for the time of a block, and the one before it afterwards."""
@@ -81,7 +97,7 @@ def during(name: wire.RankPhase) -> Iterator[None]:
 def register_stacks(rank: int) -> None:
     """Write the stacks of all threads to this rank's file of the run folder on SIGUSR1."""
     global _stacks
-    path = _stacks_path(rank)
+    path = _attempt_file("stacks", f"{rank:05d}.txt")
     if path is None or _stacks is not None:
         return
     try:
@@ -94,8 +110,8 @@ def register_stacks(rank: int) -> None:
         wire.introduce(_slot.memory, wire.SLOT_FLAG_STACKS)
 
 
-def _stacks_path(rank: int) -> Path | None:
+def _attempt_file(folder: str, name: str) -> Path | None:
     run_dir, attempt = os.environ.get(wire.RUN_DIR), attempt_number()
     if not run_dir or not attempt:
         return None
-    return Path(run_dir) / "attempts" / f"{attempt:03d}" / "stacks" / f"{rank:05d}.txt"
+    return Path(run_dir) / "attempts" / f"{attempt:03d}" / folder / name

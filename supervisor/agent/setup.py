@@ -49,13 +49,23 @@ def setup_torch(
 
 
 def cleanup() -> None:
-    """Leave the process group. Waits for a bounded time only, and never raises for a dead peer."""
+    """Leave the process group. Waits for a bounded time only, and never raises for a dead peer.
+
+    Tells the supervisor that this rank's training has ended well, unless it is called while an
+    exception is on its way: what goes wrong in the exit itself then fails nothing any more.
+    """
     progress.phase(wire.RankPhase.EXIT)
+    if _is_well(sys.exc_info()[1]):
+        progress.done(read_place(os.environ).rank)
     if not dist.is_initialized():
         return
     leaving = threading.Thread(target=_leave, name="leave-group", daemon=True)
     leaving.start()
     leaving.join(_LEAVE_TIMEOUT)
+
+
+def _is_well(raised: BaseException | None) -> bool:
+    return raised is None or (isinstance(raised, SystemExit) and not raised.code)
 
 
 def get_torch_device_type() -> str:

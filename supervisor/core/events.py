@@ -123,7 +123,7 @@ class AttemptEnded:
     exit_code: int | None
     signal: int | None
     ranks_total: int
-    ranks_succeeded: int  # ranks whose shim reported exit code 0
+    ranks_succeeded: int  # ranks whose shim reported exit code 0, or whose agent said it was done
     reports: bool  # whether shims report at all (--no-shim: the launcher's word must do)
     last_words: tuple[str, ...] = ()  # last lines of the first failed rank, or of the launcher
     vanished: tuple[str, ...] = ()  # hosts whose ranks all left without a word while others' told

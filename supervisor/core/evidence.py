@@ -70,14 +70,16 @@ def with_hit(evidence: Evidence, event: HitSeen) -> Evidence:
 
 
 def succeeded(evidence: Evidence) -> bool:
-    """Every rank's own word says so; without reports, the launcher's does and nothing proves
-    otherwise.
+    """Every rank's own word says so, though it then had to be ended for hanging in its exit;
+    without any word, the launcher's does and nothing proves otherwise.
     """
     ended = evidence.ended
-    if ended is None or evidence.end_ordered_at is not None:
+    if ended is None or (evidence.end_ordered_at is not None and evidence.end_cause != Cause.HANG):
         return False
-    if ended.reports:
-        return ended.ranks_succeeded == ended.ranks_total > 0
+    if ended.ranks_succeeded == ended.ranks_total > 0:
+        return True
+    if ended.reports or evidence.end_ordered_at is not None:
+        return False
     contradicted = any(outsider_proof(event.hit) for event in evidence.hits)
     return ended.exit_code == 0 and not contradicted
 

@@ -92,6 +92,7 @@ TRANSITIONS: Mapping[Phase, Mapping[str, Phase]] = {
     },
     Phase.ENDING: {
         "hurry": Phase.ENDING,
+        "succeed": Phase.SWEEPING,  # all ranks were done and hung in their exit
         "fail": Phase.PROBING,
         "give_up": Phase.SWEEPING,
         "stop": Phase.SWEEPING,

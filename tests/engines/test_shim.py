@@ -313,7 +313,22 @@ while True: time.sleep(1)
         _, told = shim.end()
 
     assert (None, None) == (first["step"], first["phase"])
-    assert 41 == told.exited()["step"]
+    assert (41, False) == (told.exited()["step"], told.exited()["done"])
+
+
+def test_the_end_says_whether_the_training_was_done() -> None:
+    """A crash in the exit of a training that was over is no failure."""
+    program = """
+import os, signal
+from supervisor import wire
+slot = wire.open_slot(os.environ[wire.SLOT], writable=True)
+wire.introduce(slot, 0)
+wire.mark_done(slot)
+os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    _, told = run(*python(program), PYTHONPATH=os.pathsep.join(sys.path))
+
+    assert (signal.SIGSEGV, True) == (told.exited()["signal"], told.exited()["done"])
 
 
 def test_the_first_step_is_told_before_the_next_beat_is_due() -> None:

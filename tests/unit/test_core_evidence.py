@@ -138,6 +138,7 @@ def test_success_is_the_word_of_every_rank() -> None:
     assert not succeeded(replace(well, ended=replace(ENDED, ranks_succeeded=1)))
     assert not succeeded(replace(well, ended=replace(ENDED, ranks_total=0, ranks_succeeded=0)))
     assert not succeeded(replace(well, end_ordered_at=50.0))
+    assert succeeded(replace(well, end_ordered_at=50.0, end_cause=Cause.HANG))  # in its exit
     assert not succeeded(Evidence(attempt=1))
 
 
@@ -147,9 +148,12 @@ def test_without_reports_the_launchers_word_must_do_unless_it_contradicts_itself
     lost = seen(Cause.NODE_LOST, source=Source.LAUNCHER)
 
     assert succeeded(mute)
+    assert not succeeded(replace(mute, end_ordered_at=50.0, end_cause=Cause.HANG))
     assert succeeded(with_hit(mute, seen(Cause.USER_OOM)))
     assert not succeeded(with_hit(mute, lost))
-    assert not succeeded(replace(mute, ended=replace(ENDED, reports=False, exit_code=1)))
+    failed = replace(ENDED, reports=False, ranks_succeeded=0, exit_code=1)
+    assert not succeeded(replace(mute, ended=failed))
+    assert succeeded(replace(mute, ended=replace(failed, ranks_succeeded=2)))  # the agents' word
 
 
 def test_votes_never_crowd_out_a_proof() -> None:

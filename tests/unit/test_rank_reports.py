@@ -146,3 +146,20 @@ def test_where_no_rank_told_of_its_end_nobody_has_vanished() -> None:
     tell(ranks, "s", 0, 1.0)
 
     assert ranks.vanished() == ()
+
+
+def test_a_rank_whose_training_was_done_succeeded_however_it_ends() -> None:
+    """Frameworks crash and hang in their exit."""
+    ranks = of_hosts("ab")
+    crashed = tell(ranks, "x", 0, 1.0, exit_code=None, signal=11, done=True)
+    tell(ranks, "b", 1, 1.0, state="S", step=9, phase="exit", done=True)
+
+    assert ([], [0, 1]) == (crashed, ranks.succeeded())
+
+
+def test_an_exit_code_after_the_training_was_done_is_the_commands_word() -> None:
+    ranks = of_hosts("a")
+    tell(ranks, "b", 0, 1.0, state="S", step=9, phase="exit", done=True)
+    failed = tell(ranks, "x", 0, 1.0, exit_code=3, signal=None, done=True)
+
+    assert ([3], []) == ([event.exit_code for event in failed], ranks.succeeded())
