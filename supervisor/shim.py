@@ -31,6 +31,15 @@ _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _VARIABLES = {  # flavour -> where its ranks find these
     "local": _NAMES,
     "mpich": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    "intelmpi": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    "openmpi": (
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+    ),
+    "pals": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
+    "srun": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 }
 _OURS = (wire.LAUNCHER, wire.BEAT_SECONDS)  # nothing to the command
 _NO_COMMAND, _NO_RANK = 2, 3
@@ -45,7 +54,7 @@ def main(argv: list[str]) -> int:
         place = _place(os.environ)
     except ValueError as error:
         return _refuse(str(error), _NO_RANK)
-    host = os.environ.get(wire.HOST) or wire.canonical_host(os.uname().nodename)
+    host = _host(os.environ)
     slot = RankSlot(slot_name(place["RANK"]))
     try:
         exit_code, signal = run_rank(
@@ -63,6 +72,12 @@ def main(argv: list[str]) -> int:
     return exit_code if exit_code is not None else 128 + (signal or 0)
 
 
+def _host(environ: Mapping[str, str]) -> str:
+    """Where we are; several of Slurm's hosts may be one machine."""
+    slurms = environ.get("SLURMD_NODENAME") if environ.get(wire.LAUNCHER) == "srun" else None
+    return environ.get(wire.HOST) or wire.canonical_host(slurms or os.uname().nodename)
+
+
 def _place(environ: Mapping[str, str]) -> dict[str, int]:
     """This rank's place in the world. Raises ValueError when the launcher does not tell it."""
     flavour = environ.get(wire.LAUNCHER)
@@ -71,7 +86,7 @@ def _place(environ: Mapping[str, str]) -> dict[str, int]:
         raise ValueError(f"${wire.LAUNCHER} is {flavour!r}, not one of {known}")
     found = {}
     for name, source in zip(_NAMES, _VARIABLES[flavour], strict=True):
-        value = environ.get(source, "")
+        value = environ.get(source, "").partition("(")[0]  # Slurm says 2(x4): 2 on each of 4 hosts
         if not (value.isascii() and value.isdigit() and len(value) <= 7):
             what = f"set to {value!r}" if value else "missing"
             raise ValueError(f"${source} is {what}: was this started by a {flavour} launcher?")

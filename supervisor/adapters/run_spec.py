@@ -29,6 +29,8 @@ class RunSpec:
     rank_logs: str | None
     signature_folders: tuple[Path, ...]
     shim: bool
+    launcher_args: tuple[str, ...] = ()
+    cpu_bind: str | None = None
     verbosity: int
 
     def spelled(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.attempt import RunningAttempt
+from supervisor.adapters.launch_request import request_of
 from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
 from supervisor.adapters.run_folder import AttemptFolder, RunFolder
 from supervisor.adapters.run_spec import RunSpec
@@ -183,18 +184,12 @@ class World:
         return keeping.has_kept(folder, wait_seconds=2.0)
 
     def _request(self, attempt: int, hosts: Sequence[str], resume_from: str) -> LaunchRequest:
-        return LaunchRequest(
-            hosts=tuple(self._spelled.get(host, host) for host in hosts),
-            ranks_per_host=self._spec.settings.ranks_per_host,
-            command=self._spec.command,
+        return request_of(
+            self._spec,
             run_id=self._run_id,
-            run_dir=self._folder.path,
-            attempt_dir=self._folder.attempt(attempt).path,
             attempt=attempt,
-            resume_from=resume_from if self._spec.checkpoint_dir else None,
-            virtual=self._spec.virtual,
-            shim=self._spec.shim,
-            beat_seconds=keeping.beat_seconds(self._spec.settings),
+            hosts=hosts,
+            resume_from=resume_from,
             master_port=_master_port(self._run_id, attempt),
         )
 

@@ -6,9 +6,8 @@ What is known only when an attempt begins stays open: no resume point, and port 
 import json
 import shlex
 
-from supervisor.adapters.keeping import beat_seconds
+from supervisor.adapters.launch_request import request_of
 from supervisor.adapters.launchers import LaunchRequest, Plan, plan
-from supervisor.adapters.run_folder import RunFolder
 from supervisor.adapters.run_spec import RunSpec
 
 
@@ -19,19 +18,8 @@ def show(spec: RunSpec, as_json: bool) -> None:
 
 
 def _first_request(spec: RunSpec) -> LaunchRequest:
-    return LaunchRequest(
-        hosts=spec.active,
-        ranks_per_host=spec.settings.ranks_per_host,
-        command=spec.command,
-        run_id=spec.run_id,
-        run_dir=spec.run_dir,
-        attempt_dir=RunFolder(path=spec.run_dir).attempt(1).path,
-        attempt=1,
-        resume_from="" if spec.checkpoint_dir else None,
-        virtual=spec.virtual,
-        shim=spec.shim,
-        beat_seconds=beat_seconds(spec.settings),
-        master_port=0,
+    return request_of(
+        spec, run_id=spec.run_id, attempt=1, hosts=spec.active, resume_from="", master_port=0
     )
 
 

@@ -53,9 +53,23 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--virtual-hosts", "simulate N hosts on this machine", type=whole(1), metavar="N"),
         _option(
             "--launcher",
-            "auto, local or mpich (default: auto, by asking the mpiexec on PATH or beside us)",
+            "auto, local, mpich, intelmpi, openmpi, pals, srun, or a path (default: auto, which is "
+            "srun in a Slurm job, else the mpiexec on PATH or beside us)",
             default="auto",
             metavar="NAME",
+        ),
+        _option(
+            "--launcher-args",
+            "further words for the launcher, quoted as for a shell; may be repeated",
+            action="append",
+            default=[],
+            metavar="WORDS",
+        ),
+        _option(
+            "--cpu-bind",
+            "how ranks are bound, in the launcher's own spelling (default: Open MPI none, others "
+            "as they do by themselves)",
+            metavar="SPEC",
         ),
         _option(
             "--scheduler",

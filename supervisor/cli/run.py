@@ -4,6 +4,7 @@ Nothing is written before everything asked for is known to be possible.
 """
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -36,6 +37,8 @@ class Options:
     hostfile: str | None
     virtual_hosts: int | None
     launcher: str
+    launcher_args: list[str]
+    cpu_bind: str | None
     scheduler: str
     preflight: bool
     idle_timeout: float
@@ -129,8 +132,17 @@ def _spec(
         rank_logs=options.rank_logs,
         signature_folders=own_folders(options.signatures, environ),
         shim=not options.no_shim,
+        launcher_args=_words(options.launcher_args),
+        cpu_bind=options.cpu_bind,
         verbosity=options.v - options.q,
     )
+
+
+def _words(given: list[str]) -> tuple[str, ...]:
+    try:
+        return tuple(word for each in given for word in shlex.split(each))
+    except ValueError as error:
+        raise UsageError(f"--launcher-args: {error}".lower()) from error
 
 
 def _settings(options: Options, parts: Split) -> Settings:

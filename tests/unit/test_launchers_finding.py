@@ -13,9 +13,17 @@ ANSWERS = {
     "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20250602",
     "openmpi5": "mpiexec (Open MPI) 5.0.11\n\nReport bugs to ...",
     "openmpi4": "mpiexec.openmpi (OpenRTE) 4.1.4",
+    "pals": "mpiexec version 1.3.4",
+    "slurm": "slurm-wlm 22.05.8",
     "mystery": "welcome",
 }
-NAMES = {"intel": "Intel MPI", "openmpi5": "Open MPI", "openmpi4": "Open MPI"}
+KNOWN = {
+    "mpich": ("mpich", 4),
+    "intel": ("intelmpi", 2021),
+    "openmpi5": ("openmpi", 5),
+    "openmpi4": ("openmpi", 4),
+    "pals": ("pals", 1),
+}
 
 
 def install(folder: Path, which: str, name: str = "mpiexec") -> Path:
@@ -55,19 +63,55 @@ def test_first_on_path_wins_then_the_one_beside_the_interpreter(
     assert find_launcher("auto", False, False, {"PATH": ""}).program == str(beside)
 
 
-@pytest.mark.parametrize("which", NAMES)
-def test_launcher_that_is_not_driven_is_named(bare: Path, which: str) -> None:
+@pytest.mark.parametrize("which", KNOWN)
+def test_each_flavour_is_known_by_its_answer_alone(bare: Path, which: str) -> None:
     program = install(bare / "bin", which)
 
-    with pytest.raises(PlatformError) as caught:
-        find_launcher("auto", False, False, {"PATH": str(bare / "bin")})
+    for wanted in ("auto", KNOWN[which][0], str(program)):
+        found = find_launcher(wanted, False, False, {"PATH": str(bare / "bin")})
+        assert (found.flavour, found.major, found.program) == (*KNOWN[which], str(program))
 
-    assert str(caught.value) == (
-        f"{program} is {NAMES[which]}, which this version does not drive yet; "
-        "use --launcher mpich or local"
-    )
-    with pytest.raises(PlatformError, match="does not drive yet"):
-        find_launcher(str(program), True, False, {})
+
+def test_auto_is_srun_in_a_slurm_job_and_an_mpiexec_elsewhere(bare: Path) -> None:
+    install(bare / "bin", "slurm", "srun")
+    install(bare / "bin", "mpich")
+    path = {"PATH": str(bare / "bin")}
+    job = {**path, "SLURM_JOB_ID": "7"}
+
+    assert find_launcher("auto", False, False, job).flavour == "srun"
+    assert find_launcher("auto", False, False, path).flavour == "mpich"
+    assert find_launcher("auto", True, False, job).flavour == "mpich"
+    assert find_launcher("srun", False, False, path).version == "22.05.8"
+
+
+def test_named_flavour_that_is_not_there_says_what_is(bare: Path) -> None:
+    program = install(bare / "bin", "intel")
+
+    with pytest.raises(PlatformError) as caught:
+        find_launcher("openmpi", False, False, {"PATH": str(bare / "bin")})
+
+    assert str(caught.value).startswith(f"no launcher of flavour openmpi on PATH or beside {bare}")
+    assert f"; found {program} (intelmpi); " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("which", "flavour", "name"),
+    [
+        ("openmpi4", "openmpi", "mpirun.openmpi"),
+        ("openmpi5", "openmpi", "prterun"),
+        ("intel", "intelmpi", "mpiexec.hydra"),
+        ("mpich", "mpich", "mpiexec.hydra"),
+    ],
+)
+def test_named_flavour_is_found_by_its_own_names(
+    bare: Path, which: str, flavour: str, name: str
+) -> None:
+    install(bare / "bin", "mystery")
+    program = install(bare / "bin", which, name)
+
+    found = find_launcher(flavour, False, False, {"PATH": str(bare / "bin")})
+
+    assert (flavour, str(program)) == (found.flavour, found.program)
 
 
 def test_mpich_is_found_behind_another_mpi(bare: Path) -> None:
@@ -81,7 +125,7 @@ def test_mpich_is_found_behind_another_mpi(bare: Path) -> None:
 
 @pytest.mark.parametrize("near", [(True, False), (False, True)])
 def test_auto_falls_back_to_local_where_local_reaches(bare: Path, near: tuple[bool, bool]) -> None:
-    install(bare / "bin", "openmpi5")
+    install(bare / "bin", "mystery")
 
     assert find_launcher("auto", *near, {"PATH": str(bare / "bin")}).flavour == "local"
     assert find_launcher("auto", *near, {"PATH": ""}).flavour == "local"
@@ -90,14 +134,14 @@ def test_auto_falls_back_to_local_where_local_reaches(bare: Path, near: tuple[bo
 def test_no_launcher_for_other_hosts_says_what_was_looked_for_and_how_to_get_one(
     bare: Path,
 ) -> None:
-    with pytest.raises(PlatformError, match=r"no MPICH mpiexec on PATH .*pip install mpich"):
+    with pytest.raises(PlatformError, match=r"no mpiexec on PATH .*pip install mpich"):
         find_launcher("auto", False, False, {"PATH": str(bare)})
     with pytest.raises(PlatformError, match="--launcher local starts ranks on this machine"):
         find_launcher("local", False, False, {})
 
 
 def test_wrong_name_is_the_users_mistake() -> None:
-    with pytest.raises(UsageError, match="--launcher lokal: not a launcher; give auto, mpich"):
+    with pytest.raises(UsageError, match="--launcher lokal: not a launcher; give auto, mpich, "):
         find_launcher("lokal", True, False, {})
 
 
@@ -107,3 +151,10 @@ def test_path_that_is_no_program_or_no_launcher(bare: Path) -> None:
     mystery = install(bare / "bin", "mystery")
     with pytest.raises(PlatformError, match="is an unknown launcher"):
         find_launcher(str(mystery), True, False, {})
+
+
+def test_auto_takes_only_what_reaches_virtual_hosts(bare: Path) -> None:
+    install(bare / "bin", "openmpi5")
+
+    assert find_launcher("auto", True, False, {"PATH": str(bare / "bin")}).flavour == "local"
+    assert find_launcher("auto", False, True, {"PATH": str(bare / "bin")}).flavour == "openmpi"

@@ -4,6 +4,7 @@ A golden file is written anew when it is deleted; the test then fails once, for 
 """
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +20,19 @@ from supervisor.adapters.launchers import (
     plan_on_host,
 )
 from supervisor.adapters.launchers.values import program_path
-from supervisor.errors import SupervisorError
+from supervisor.errors import SupervisorError, UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
 LAUNCHERS = {
     "local": Launcher(flavour="local", program=program_path("local_launcher.py"), version="1"),
     "mpich": Launcher(flavour="mpich", program="/opt/mpich/bin/mpiexec", version="5.0.2"),
+    "intelmpi": Launcher(flavour="intelmpi", program="/opt/intel/mpiexec", version="2021.18"),
+    "openmpi": Launcher(flavour="openmpi", program="/opt/openmpi/mpiexec", version="5.0.11"),
+    "pals": Launcher(flavour="pals", program="/opt/pals/mpiexec", version="1.3.4"),
+    "srun": Launcher(flavour="srun", program="/usr/bin/srun", version="22.05.8"),
 }
+REMOTE = tuple(flavour for flavour in LAUNCHERS if flavour != "local")
+ONLY_REAL = ("openmpi", "pals", "srun")  # no virtual hosts
 REQUEST = LaunchRequest(
     hosts=("x1001", "x1002", "x1004"),
     ranks_per_host=4,
@@ -46,8 +53,15 @@ PLACES: Mapping[str, Mapping[str, object]] = {
     "this-machine": {"hosts": ("localhost",)},
     "no-shim": {**VIRTUAL, "shim": False, "resume_from": ""},
 }
-CASES = [("mpich", "many-hosts", {})]
-CASES += [(flavour, name, dict(place)) for flavour in LAUNCHERS for name, place in PLACES.items()]
+ASKED = {"launcher_args": ("--verbose", "a b"), "cpu_bind": "core", "forwarded": ("HF_HOME",)}
+CASES = [(flavour, "many-hosts", {}) for flavour in REMOTE]
+CASES += [(flavour, "asked", {**ASKED, "root": True}) for flavour in REMOTE]
+CASES += [
+    (flavour, name, dict(place))
+    for flavour in LAUNCHERS
+    for name, place in PLACES.items()
+    if flavour not in ONLY_REAL
+]
 
 
 def as_text(planned: Plan) -> str:
@@ -92,18 +106,112 @@ def test_lone_colon_does_not_begin_another_program_under_hydra() -> None:
     assert argv[-3:] == ("/bin/sh", "-c", "exec echo : 'it'\"'\"'s'")
 
 
-def test_one_program_on_one_host() -> None:
-    probe = ("python", "-m", "probe")
-    mpich, local = LAUNCHERS["mpich"], LAUNCHERS["local"]
-    virtual = dataclasses.replace(REQUEST, virtual=True)
-    words = ("-hosts", "x1002", "-ppn", "1", "-n", "1")
+@pytest.mark.parametrize("flavour", ONLY_REAL)
+def test_virtual_hosts_are_refused_where_the_launcher_does_not_reach_them(flavour: str) -> None:
+    with pytest.raises(UsageError, match="--virtual-hosts works with the launchers local, mpich"):
+        plan(LAUNCHERS[flavour], dataclasses.replace(REQUEST, **VIRTUAL))
 
-    assert plan_on_host(mpich, "x1002", probe, REQUEST) == (mpich.program, *words, *probe)
-    assert plan_on_host(mpich, "localhost", probe, REQUEST) == probe
-    assert plan_on_host(local, "localhost", probe, REQUEST) == probe
-    for launcher in (mpich, local):
-        there = plan_on_host(launcher, "vhost1", probe, virtual)
-        assert there[-6:] == ("exec", "/runs/r-20", "vhost1", *probe)
+
+WORDS = {  # each launcher's own; none means anything good to another
+    "local": {"--ranks-per-host", "--virtual"},
+    "mpich": {"-f", "-ppn", "-bind-to", "-iface", "-launcher", "-launcher-exec"},
+    "intelmpi": {"-f", "-ppn", "-iface", "-launcher", "-launcher-exec"},
+    "openmpi": {"--map-by", "--bind-to", "-x"},
+    "pals": {"--ppn", "--cpu-bind"},
+    "srun": {"--nodes", "--ntasks", "--distribution", "--kill-on-bad-exit", "--wait", "--export"}
+    | {"--input", "--cpu-bind", "--job-name"},
+}
+SHARED = {"-n", "--hostfile"}
+
+
+@pytest.mark.parametrize("flavour", LAUNCHERS)
+@pytest.mark.parametrize("hosts", [REQUEST.hosts, ("localhost",)])
+def test_no_word_of_one_launcher_reaches_another(flavour: str, hosts: tuple[str, ...]) -> None:
+    request = dataclasses.replace(REQUEST, hosts=hosts, cpu_bind="core", root=True)
+
+    planned = plan(LAUNCHERS[flavour], request)
+
+    own = planned.argv[1 : planned.own_words]
+    options = {word.partition("=")[0] for word in own if word.startswith("-")} - {"--", "-S", "-I"}
+    assert set() == options - WORDS[flavour] - SHARED
+    starts = {"I_MPI_": "intelmpi", "OMPI_": "openmpi", "SLURM_": "srun"}
+    for name in planned.environment:
+        assert starts.get(next((s for s in starts if name.startswith(s)), ""), flavour) == flavour
+
+
+@pytest.mark.parametrize("flavour", LAUNCHERS)
+def test_users_words_stand_before_the_command(flavour: str) -> None:
+    request = dataclasses.replace(REQUEST, launcher_args=("--mine", "a b"), shim=False)
+
+    planned = plan(LAUNCHERS[flavour], request)
+
+    own = [word for word in planned.argv[: planned.own_words] if word != "--"]
+    assert own[-2:] == ["--mine", "a b"]
+
+
+def test_open_mpi_is_told_every_variable_that_ranks_need() -> None:
+    request = dataclasses.replace(REQUEST, forwarded=("HF_HOME", "PATH"))
+
+    planned = plan(LAUNCHERS["openmpi"], request)
+
+    named = {b for a, b in itertools.pairwise(planned.argv[: planned.own_words]) if a == "-x"}
+    assert {*planned.environment, "HF_HOME", "PATH"} == named
+
+
+def test_slurms_step_never_lives_on_without_a_host_and_never_waits_for_the_dead() -> None:
+    argv = plan(LAUNCHERS["srun"], REQUEST).argv
+
+    assert not [word for word in argv if word.startswith(("--no-kill", "-k"))]
+    assert {"--kill-on-bad-exit=1", "--wait=0", "--job-name=supervise-r-20-2"} <= set(argv)
+
+
+@pytest.mark.parametrize(
+    ("spec", "variables"),
+    [
+        (None, {}),
+        ("none", {"I_MPI_PIN": "off"}),
+        ("0-3,8", {"I_MPI_PIN_PROCESSOR_LIST": "0-3,8"}),
+        ("numa", {"I_MPI_PIN_DOMAIN": "numa"}),
+    ],
+)
+def test_intel_mpi_binds_by_variables(spec: str | None, variables: dict[str, str]) -> None:
+    planned = plan(LAUNCHERS["intelmpi"], dataclasses.replace(REQUEST, cpu_bind=spec))
+
+    told = {k: v for k, v in planned.environment.items() if k.startswith("I_MPI_PIN")}
+    assert variables == told
+
+
+PROBE = ("python", "-m", "probe")
+
+
+@pytest.mark.parametrize("flavour", ["mpich", "intelmpi", "openmpi"])
+def test_one_program_on_one_host_goes_by_ssh_where_the_launcher_does(flavour: str) -> None:
+    there = plan_on_host(LAUNCHERS[flavour], "x1002", PROBE, REQUEST)
+
+    assert there[0] == "ssh"
+    assert there[-2] == "x1002"
+    assert there[-1].endswith("exec env SUPERVISE_RUN_ID=r-20 SUPERVISE_ROLE=probe python -m probe")
+    assert "BatchMode=yes" in there
+    assert plan_on_host(LAUNCHERS[flavour], "localhost", PROBE, REQUEST) == PROBE
+
+
+def test_one_program_on_one_host_of_slurm_starts_beside_what_runs_there() -> None:
+    there = plan_on_host(LAUNCHERS["srun"], "x1002", PROBE, REQUEST)
+
+    assert {"--overlap", "--nodes=1", "--ntasks=1", "--nodelist=x1002"} <= set(there)
+    assert there[-3:] == PROBE
+
+
+def test_one_program_on_one_host_by_pals_or_here() -> None:
+    pals, local = LAUNCHERS["pals"], LAUNCHERS["local"]
+    virtual = dataclasses.replace(REQUEST, virtual=True)
+    words = ("--hosts", "x1002", "--ppn", "1", "-n", "1")
+
+    assert plan_on_host(pals, "x1002", PROBE, REQUEST) == (pals.program, *words, *PROBE)
+    assert plan_on_host(local, "localhost", PROBE, REQUEST) == PROBE
+    for launcher in (LAUNCHERS["mpich"], local):
+        there = plan_on_host(launcher, "vhost1", PROBE, virtual)
+        assert there[-6:] == ("exec", "/runs/r-20", "vhost1", *PROBE)
 
 
 @pytest.mark.parametrize("flavour", LAUNCHERS)

@@ -1,32 +1,42 @@
 """Launchers: what starts the ranks. Each plans first, as a value; the engine runs the plan."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from supervisor.adapters.launchers import local, mpich
+from supervisor.adapters.launchers import intelmpi, local, mpich, openmpi, pals, srun
 from supervisor.adapters.launchers.check import check_plan
 from supervisor.adapters.launchers.finding import find_launcher
 from supervisor.adapters.launchers.values import Launcher, LaunchRequest, Plan
 
-_PLANS: Mapping[str, Callable[[Launcher, LaunchRequest], Plan]] = {
-    local.FLAVOUR: local.plan,
-    mpich.FLAVOUR: mpich.plan,
-}
-_ON_HOST: Mapping[str, Callable[[Launcher, str, Sequence[str], LaunchRequest], tuple[str, ...]]] = {
-    local.FLAVOUR: local.plan_on_host,
-    mpich.FLAVOUR: mpich.plan_on_host,
+
+class _Flavour(Protocol):
+    def plan(self, launcher: Launcher, request: LaunchRequest) -> Plan: ...
+
+    def plan_on_host(
+        self, launcher: Launcher, host: str, argv: Sequence[str], request: LaunchRequest
+    ) -> tuple[str, ...]: ...
+
+
+_FLAVOURS: Mapping[str, _Flavour] = {
+    local.FLAVOUR: local,
+    mpich.FLAVOUR: mpich,
+    intelmpi.FLAVOUR: intelmpi,
+    openmpi.FLAVOUR: openmpi,
+    pals.FLAVOUR: pals,
+    srun.FLAVOUR: srun,
 }
 
 
 def plan(launcher: Launcher, request: LaunchRequest) -> Plan:
     """What will be started for this request; writes nothing."""
-    return _PLANS[launcher.flavour](launcher, request)
+    return _FLAVOURS[launcher.flavour].plan(launcher, request)
 
 
 def plan_on_host(
     launcher: Launcher, host: str, argv: Sequence[str], request: LaunchRequest
 ) -> tuple[str, ...]:
-    """The argv that runs a program once on one host, through the same launcher as the ranks."""
-    return _ON_HOST[launcher.flavour](launcher, host, argv, request)
+    """The argv that runs a program once on one host, the way the ranks get there."""
+    return _FLAVOURS[launcher.flavour].plan_on_host(launcher, host, argv, request)
 
 
 __all__ = [

@@ -25,7 +25,7 @@ def plan(launcher: Launcher, request: LaunchRequest) -> Plan:
     own += ["--ranks-per-host", str(request.ranks_per_host)]
     if request.virtual:
         own += ["--virtual", str(request.run_dir)]
-    return plan_of(request, FLAVOUR, [*own, "--"], shimmed(request))
+    return plan_of(request, FLAVOUR, [*own, *request.launcher_args, "--"], shimmed(request))
 
 
 def plan_on_host(

@@ -13,9 +13,9 @@ from supervisor.adapters.launchers.values import (
     Launcher,
     LaunchRequest,
     Plan,
+    by_ssh,
     hostfile_path,
     is_this_machine,
-    on_virtual_host,
     plan_of,
     shimmed,
 )
@@ -27,21 +27,21 @@ PROGRAMS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich")
 
 def plan(launcher: Launcher, request: LaunchRequest) -> Plan:
     """One mpiexec, one proxy a host."""
-    ranks = len(request.hosts) * request.ranks_per_host
+    own = [*hydra(launcher, request), *(["-bind-to", request.cpu_bind] if request.cpu_bind else [])]
+    return plan_of(request, FLAVOUR, [*own, *request.launcher_args], guarded(shimmed(request)))
+
+
+def hydra(launcher: Launcher, request: LaunchRequest) -> list[str]:
+    """The words that Hydra's descendants have in common."""
     own = [launcher.program, *_reach(request), "-f", str(hostfile_path(request))]
-    own += ["-ppn", str(request.ranks_per_host), "-n", str(ranks)]
-    return plan_of(request, FLAVOUR, own, _guarded(shimmed(request)))
+    return [*own, "-ppn", str(request.ranks_per_host), "-n", str(request.ranks)]
 
 
 def plan_on_host(
     launcher: Launcher, host: str, argv: Sequence[str], request: LaunchRequest
 ) -> tuple[str, ...]:
-    """Run a program once on one host."""
-    if request.virtual:
-        return on_virtual_host(request, host, argv)
-    if is_this_machine([host]):
-        return tuple(argv)
-    return (launcher.program, "-hosts", host, "-ppn", "1", "-n", "1", *_guarded(argv))
+    """Run a program once on one host: a mpiexec for it would be dear, and hangs where ssh ends."""
+    return by_ssh(host, argv, request)
 
 
 def _reach(request: LaunchRequest) -> list[str]:
@@ -54,7 +54,7 @@ def _reach(request: LaunchRequest) -> list[str]:
     return []
 
 
-def _guarded(command: Sequence[str]) -> tuple[str, ...]:
+def guarded(command: Sequence[str]) -> tuple[str, ...]:
     """The command as Hydra leaves it alone: behind one quoted word when it has a lone colon."""
     if ":" not in command:
         return tuple(command)

@@ -1,6 +1,7 @@
 """What a launcher is asked for and what it plans: values, and the parts that all plans share."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from supervisor import wire
 from supervisor.core.value import value
 
 _PACKAGE = Path(supervisor.__file__).parent
+_CONNECT_SECONDS = 8  # within a probe's own limit, so that ssh's words are heard
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -20,6 +22,12 @@ class Launcher:
     flavour: str
     program: str
     version: str
+
+    @property
+    def major(self) -> int:
+        """The first number of its version; 0 when it has none."""
+        head = self.version.partition(".")[0]
+        return int(head) if head.isascii() and head.isdigit() else 0
 
 
 @value
@@ -38,6 +46,15 @@ class LaunchRequest:
     shim: bool
     beat_seconds: float
     master_port: int
+    launcher_args: tuple[str, ...] = ()  # the user's own words for the launcher
+    cpu_bind: str | None = None  # in the launcher's own spelling
+    forwarded: tuple[str, ...] = ()  # what a launcher that forwards nothing by itself must be told
+    root: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks the attempt has."""
+        return len(self.hosts) * self.ranks_per_host
 
 
 @value
@@ -56,14 +73,18 @@ def plan_of(
     flavour: str,
     own_argv: Sequence[str],
     command: Sequence[str],
+    *,
+    line: str = "{host}",
     **more_environment: str,
 ) -> Plan:
-    """A plan from a launcher's own words and the command behind them."""
+    """A plan from a launcher's own words and the command behind them; `line` is the hostfile's for
+    each host.
+    """
     return Plan(
         argv=(*own_argv, *command),
         own_words=len(own_argv),
-        environment={**_environment(request, flavour), **more_environment},
-        hostfile="".join(f"{host}\n" for host in request.hosts),
+        environment={**environment_of(request, flavour), **more_environment},
+        hostfile="".join(line.format(host=host) + "\n" for host in request.hosts),
         hostfile_path=hostfile_path(request),
     )
 
@@ -92,13 +113,27 @@ def on_virtual_host(request: LaunchRequest, host: str, argv: Sequence[str]) -> t
     return tuple(virtual_host.program("exec", str(request.run_dir), host, *argv))
 
 
+def by_ssh(host: str, argv: Sequence[str], request: LaunchRequest) -> tuple[str, ...]:
+    """Run a program once on one host, as launchers that use ssh reach it, but without one."""
+    if request.virtual:
+        return on_virtual_host(request, host, argv)
+    if is_this_machine([host]):
+        return tuple(argv)
+    told = {wire.RUN_ID: request.run_id, wire.ROLE: "probe"}
+    command = ["env", *(f"{name}={value}" for name, value in told.items()), *argv]
+    where = shlex.quote(os.getcwd())
+    options = ["-x", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_SECONDS}"]
+    return ("ssh", *options, host, f"cd {where} 2>/dev/null; exec {shlex.join(command)}")
+
+
 def is_this_machine(hosts: Sequence[str]) -> bool:
     """Whether all of these are the machine we run on."""
     here = {wire.canonical_host(os.uname().nodename), *_LOOPBACK}
     return all(wire.canonical_host(host) in here for host in hosts)
 
 
-def _environment(request: LaunchRequest, flavour: str) -> dict[str, str]:
+def environment_of(request: LaunchRequest, flavour: str) -> dict[str, str]:
+    """What the ranks are told, whatever launches them."""
     here = request.virtual or is_this_machine(request.hosts)
     resume = {} if request.resume_from is None else {wire.RESUME_FROM: request.resume_from}
     return {
