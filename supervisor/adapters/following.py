@@ -46,6 +46,7 @@ class Following:
             rank_hosts=rank_hosts,
             beat_seconds=keeping.beat_seconds(settings),
             digest_seconds=min(5.0, max(0.1, shortest / 10)),
+            launcher=self._spec.launcher.flavour,
             shims=self._spec.shim,
             rank_logs=self._spec.rank_logs,
             keeper=keeper,

@@ -17,6 +17,7 @@ from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.console import Console
 from supervisor.adapters.extra_logs import ExtraLogs
+from supervisor.adapters.launchers.codes import meaning
 from supervisor.adapters.printed_steps import PrintedSteps
 from supervisor.adapters.rank_reports import RankReports
 from supervisor.adapters.reading_position import ReadingPosition
@@ -39,6 +40,7 @@ class Followed:
     folder: AttemptFolder
     rank_hosts: Sequence[str]
     beat_seconds: float
+    launcher: str
     digest_seconds: float
     shims: bool  # whether the ranks report
     rank_logs: str | None  # pattern of log files that the command writes by itself
@@ -200,6 +202,7 @@ class OutputFollower:
             reports=self._reports.have_come,
             last_words=self._router.last_words(self._reports.first_failed),
             vanished=self._reports.vanished(),
+            meaning=meaning(self._followed.launcher, ending.exit_code if ending else None),
         )
 
     def _succeeded(self) -> int:

@@ -11,7 +11,14 @@ from supervisor import wire
 from supervisor.adapters import clock, keeping
 from supervisor.adapters.attempt import RunningAttempt
 from supervisor.adapters.launch_request import request_of
-from supervisor.adapters.launchers import LaunchRequest, Plan, check_plan, plan, plan_on_host
+from supervisor.adapters.launchers import (
+    LaunchRequest,
+    Plan,
+    check_plan,
+    plan,
+    plan_end,
+    plan_on_host,
+)
 from supervisor.adapters.run_folder import AttemptFolder, RunFolder
 from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.spool import clear_spool
@@ -87,7 +94,9 @@ class World:
         kept = keeping.find_kept(folder)
         keeper = keeping.watch_keeper(kept) if kept else None
         follower = self._followers().follower(attempt, folder, hosts, keeper)
-        self._attempt = RunningAttempt(kept, keeper, follower)
+        self._attempt = RunningAttempt(
+            kept, keeper, follower, plan_end(self._spec.launcher, self._run_id, attempt)
+        )
         self._start_task(asyncio.to_thread(follower.run))
 
     def _followers(self) -> "Following":

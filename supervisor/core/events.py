@@ -127,6 +127,7 @@ class AttemptEnded:
     reports: bool  # whether shims report at all (--no-shim: the launcher's word must do)
     last_words: tuple[str, ...] = ()  # last lines of the first failed rank, or of the launcher
     vanished: tuple[str, ...] = ()  # hosts whose ranks all left without a word while others' told
+    meaning: str = ""  # what the launcher means by its exit code, where that is known
 
 
 @value

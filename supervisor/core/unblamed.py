@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from supervisor.core import evidence as facts
+from supervisor.core.events import AttemptEnded
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger
 from supervisor.core.peers import explained
@@ -136,12 +137,15 @@ def _silence(evidence: Evidence) -> str:
         return "nothing says why"
     if ended.reports:
         word = f"{ended.ranks_succeeded} of {ended.ranks_total} ranks reported success"
-        return f"{word}, the launcher left with {_left(ended.exit_code, ended.signal)}"
-    return f"the launcher left with {_left(ended.exit_code, ended.signal)} and nothing says why"
+        return f"{word}, the launcher left with {_left(ended)}"
+    return f"the launcher left with {_left(ended)} and nothing says why"
 
 
-def _left(exit_code: int | None, signal: int | None) -> str:
-    return f"signal {signal}" if signal is not None else f"exit code {exit_code}"
+def _left(ended: AttemptEnded) -> str:
+    if ended.signal is not None:
+        return f"signal {ended.signal}"
+    means = f" ({ended.meaning})" if ended.meaning else ""
+    return f"exit code {ended.exit_code}{means}"
 
 
 def set_aside(evidence: Evidence) -> tuple[Quote, ...]:

@@ -311,4 +311,7 @@ def test_without_any_word_the_verdict_says_how_it_ended() -> None:
 
     assert "0 of 8 ranks reported success, the launcher left with exit code 1" == verdict().why
     assert "the launcher left with signal 9 and nothing says why" == verdict(base=mute).why
+    told = replace(STEPPED, ended=replace(ENDED, reports=False, meaning="a host was lost"))
+    words = "the launcher left with exit code 1 (a host was lost) and nothing says why"
+    assert words == verdict(base=told).why
     assert "nothing says why" == verdict(base=Evidence(attempt=2)).why

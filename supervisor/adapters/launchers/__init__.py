@@ -6,7 +6,7 @@ from typing import Protocol
 from supervisor.adapters.launchers import intelmpi, local, mpich, openmpi, pals, srun
 from supervisor.adapters.launchers.check import check_plan
 from supervisor.adapters.launchers.finding import find_launcher
-from supervisor.adapters.launchers.values import Launcher, LaunchRequest, Plan
+from supervisor.adapters.launchers.values import EndPlan, Launcher, LaunchRequest, Plan
 
 
 class _Flavour(Protocol):
@@ -39,12 +39,19 @@ def plan_on_host(
     return _FLAVOURS[launcher.flavour].plan_on_host(launcher, host, argv, request)
 
 
+def plan_end(launcher: Launcher, run_id: str, attempt: int) -> EndPlan | None:
+    """How the ranks of an attempt are asked to end; None: by a signal to their launcher."""
+    return srun.plan_end(launcher, run_id, attempt) if launcher.flavour == srun.FLAVOUR else None
+
+
 __all__ = [
+    "EndPlan",
     "LaunchRequest",
     "Launcher",
     "Plan",
     "check_plan",
     "find_launcher",
     "plan",
+    "plan_end",
     "plan_on_host",
 ]

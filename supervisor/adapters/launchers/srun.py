@@ -7,9 +7,11 @@ it is never given; SIGTERM to srun is SIGKILL to the ranks, so a step is asked t
 only a step with --overlap starts where another holds the processors.
 """
 
+import os
 from collections.abc import Sequence
 
 from supervisor.adapters.launchers.values import (
+    EndPlan,
     Launcher,
     LaunchRequest,
     Plan,
@@ -49,6 +51,18 @@ def plan_on_host(
     """Run a program once on one host."""
     own = ["--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={host}", "--mem=0"]
     return (launcher.program, *own, "--export=ALL", "--input=none", "--mpi=none", *argv)
+
+
+def plan_end(launcher: Launcher, run_id: str, attempt: int) -> EndPlan:
+    """SIGTERM for every rank of the attempt's step, then its end; both by scancel."""
+    beside = os.path.dirname(launcher.program)
+    squeue, scancel = os.path.join(beside, "squeue"), os.path.join(beside, "scancel")
+    return EndPlan(
+        find=(squeue, "--steps", "--me", "--noheader", "--format=%i %j"),
+        name=step_name(run_id, attempt),
+        ask=(scancel, "--signal=TERM"),
+        force=(scancel,),
+    )
 
 
 def step_name(run_id: str, attempt: int) -> str:

@@ -68,6 +68,18 @@ class Plan:
     hostfile_path: Path
 
 
+@value
+class EndPlan:
+    """How ranks are asked to end where a signal to their launcher kills them at once; the number
+    of the step, which `find` lists beside its name, is the last word of both.
+    """
+
+    find: tuple[str, ...]
+    name: str
+    ask: tuple[str, ...]
+    force: tuple[str, ...]
+
+
 def plan_of(
     request: LaunchRequest,
     flavour: str,
