@@ -8,6 +8,7 @@ looked for is the caller's affair.
 import fcntl
 import os
 import signal
+from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from ctypes import CDLL
@@ -169,6 +170,27 @@ def state_and_parent(pid: int) -> tuple[str, int]:
 def _stat(pid: int) -> list[str]:
     with open(f"/proc/{pid}/stat", "rb") as file:
         return file.read().decode("ascii", "replace").rpartition(")")[2].split()
+
+
+Process = namedtuple("Process", "state parent session")
+
+
+def all_processes() -> dict[int, Process]:
+    """Every process on this machine, by its pid."""
+    found = {}
+    for pid in _pids():
+        try:
+            fields = _stat(pid)
+        except OSError:  # it ended meanwhile
+            continue
+        found[pid] = Process(fields[0], int(fields[1]), int(fields[3]))
+    return found
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The variables a process was started with; none when they are not ours to see."""
+    pairs = (os.fsdecode(word).partition("=") for word in _environment(pid))
+    return {name: text for name, _, text in pairs}
 
 
 def processes_with(variables: Mapping[str, str]) -> list[int]:

@@ -31,6 +31,7 @@ class RunSpec:
     shim: bool
     launcher_args: tuple[str, ...] = ()
     cpu_bind: str | None = None
+    probe_scripts: tuple[Path, ...] = ()
     verbosity: int
 
     def spelled(self) -> dict[str, str]:

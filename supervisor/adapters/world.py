@@ -52,6 +52,7 @@ class World:
         self._waiting = keeper  # the first launch's, started before there was one
         self._attempt: RunningAttempt | None = None
         self._following: Following | None = None
+        self._devices: dict[str, int] = {}  # of each host that has been probed
         if spec.signature_folders:  # a mistake in them is told before anything starts
             self._followers()
 
@@ -128,6 +129,7 @@ class World:
         self, action: act.ProbeHosts, answered: Callable[[ev.Event], Awaitable[None]]
     ) -> None:
         """Probe hosts, each answer as it comes."""
+        await self._start_virtual_hosts()
         await self._probe(self._order(action.attempt, reap=action.reap), action.hosts, answered)
 
     async def dump_stacks(self, action: act.DumpStacks, hosts: Sequence[str]) -> ev.Event:
@@ -158,24 +160,17 @@ class World:
             await asyncio.to_thread(stop_virtual_hosts, self._folder.path)
         elif not self._spec.this_machine:
             await self._probe(self._order(action.attempt, reap=True), action.hosts, count)
-        from supervisor import probe  # psutil
+        from supervisor.leftovers import reap
 
-        here = await asyncio.to_thread(probe.reap, self._run_id, action.attempt)
-        return ev.SweepFinished(
-            at=clock.now(), attempt=action.attempt, leftovers=leftovers + len(here)
-        )
+        here, _ = await asyncio.to_thread(reap, self._run_id, action.attempt, self._own_host())
+        return ev.SweepFinished(at=clock.now(), attempt=action.attempt, leftovers=leftovers + here)
 
     def plan(self, attempt: int, hosts: Sequence[str], resume_from: str) -> Plan:
         """What the launcher will be given."""
         return plan(self._spec.launcher, self._request(attempt, hosts, resume_from))
 
     async def _start(self, action: act.Launch, folder: AttemptFolder) -> None:
-        if self._spec.virtual:
-            from supervisor.virtual_host import start_virtual_hosts
-
-            hosts = (*self._spec.active, *self._spec.spares)
-            environment = {wire.RUN_ID: self._run_id}
-            await asyncio.to_thread(start_virtual_hosts, self._folder.path, hosts, environment)
+        await self._start_virtual_hosts()
         launch = self.plan(action.attempt, action.hosts, action.resume_from)
         check_plan(launch, action.retired)
         keeping.write_launch(folder, launch)
@@ -183,6 +178,15 @@ class World:
         self._waiting = None
         keeping.tell_to_launch(keeper)
         await asyncio.to_thread(keeping.wait_until_kept, folder, keeper)
+
+    async def _start_virtual_hosts(self) -> None:
+        if not self._spec.virtual:
+            return
+        from supervisor.virtual_host import start_virtual_hosts
+
+        hosts = (*self._spec.active, *self._spec.spares)
+        environment = {wire.RUN_ID: self._run_id}
+        await asyncio.to_thread(start_virtual_hosts, self._folder.path, hosts, environment)
 
     def _was_launched(self, folder: AttemptFolder) -> bool:
         """Whether a supervisor before us started this attempt; a keeper just started may need a
@@ -206,7 +210,20 @@ class World:
         from supervisor.adapters.probing import ProbeOrder
 
         folders = (self._spec.checkpoint_dir,) if self._spec.checkpoint_dir else ()
-        return ProbeOrder(attempt=attempt, run_id=self._run_id, folders=folders, **what)  # type: ignore[arg-type]
+        return ProbeOrder(
+            attempt=attempt,
+            run_id=self._run_id,
+            folders=folders,
+            command=self._spec.command,
+            scripts=self._spec.probe_scripts,
+            slurm=self._spec.launcher.flavour == "srun",
+            **what,  # type: ignore[arg-type]
+        )
+
+    def _own_host(self) -> str | None:
+        from supervisor.probe import own_host
+
+        return own_host(by_slurm=self._spec.launcher.flavour == "srun")
 
     async def _probe(
         self,
@@ -214,14 +231,16 @@ class World:
         hosts: Sequence[str],
         answered: Callable[[ev.Event], Awaitable[None]],
     ) -> None:
-        from supervisor.adapters.probing import probe_hosts
+        from supervisor.adapters.probing import Way, probe_hosts
 
         request = self._request(order.attempt, hosts, "")
 
         def argv_on(host: str, argv: Sequence[str]) -> Sequence[str]:
             return plan_on_host(self._spec.launcher, self._spelled.get(host, host), argv, request)
 
-        await probe_hosts(order, hosts, argv_on, answered)
+        run_dir = self._folder.path if self._spec.virtual else None
+        way = Way(argv_on=argv_on, run_dir=run_dir, devices=self._devices)
+        await probe_hosts(order, hosts, way, answered)
 
 
 def _master_port(run_id: str, attempt: int) -> int:

@@ -81,6 +81,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "policy": (
         _option("--preflight", "probe all hosts before the first attempt too", action="store_true"),
         _option(
+            "--probe-script",
+            "a program of the site's that each probe runs on its host: exit 0 is fit, 75 unknown, "
+            "all else unfit, and its last line says why; may be repeated",
+            action="append",
+            default=[],
+            metavar="PATH",
+        ),
+        _option(
             "--idle-timeout",
             "no output and no step for this long is a hang (default: 30m)",
             type=limit,

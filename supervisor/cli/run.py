@@ -41,6 +41,7 @@ class Options:
     cpu_bind: str | None
     scheduler: str
     preflight: bool
+    probe_script: list[str]
     idle_timeout: float
     startup_timeout: float
     grace: float
@@ -134,6 +135,7 @@ def _spec(
         shim=not options.no_shim,
         launcher_args=_words(options.launcher_args),
         cpu_bind=options.cpu_bind,
+        probe_scripts=tuple(_script(given) for given in options.probe_script),
         verbosity=options.v - options.q,
     )
 
@@ -143,6 +145,13 @@ def _words(given: list[str]) -> tuple[str, ...]:
         return tuple(word for each in given for word in shlex.split(each))
     except ValueError as error:
         raise UsageError(f"--launcher-args: {error}".lower()) from error
+
+
+def _script(given: str) -> Path:
+    path = Path(given).absolute()
+    if not os.access(path, os.X_OK) or not path.is_file():
+        raise UsageError(f"--probe-script: {given} is no program that can be started")
+    return path
 
 
 def _settings(options: Options, parts: Split) -> Settings:

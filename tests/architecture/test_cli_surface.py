@@ -10,7 +10,7 @@ FLAGS = """
 -h --help --version
 --nodes --spare-nodes --min-nodes --ppn --hostfile --virtual-hosts --launcher
 --launcher-args --cpu-bind --scheduler
---preflight --idle-timeout --startup-timeout --grace --max-relaunches --walltime
+--preflight --probe-script --idle-timeout --startup-timeout --grace --max-relaunches --walltime
 --checkpoint-dir --run-dir --rank-logs --console --signatures --no-shim --dry-run --json -q -v
 """
 
