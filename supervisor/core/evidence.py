@@ -148,7 +148,7 @@ def last_exception(evidence: Evidence) -> HitSeen | None:
         for event in evidence.hits
         if event.hit.source is Source.RANK and event.hit.cause in APPLICATION
     ]
-    risen_at = evidence.risen_at
+    risen_at = 0.0 if evidence.first_step is None else evidence.risen_at
     return said[-1] if said and risen_at is not None and said[-1].at >= risen_at else None
 
 

@@ -24,6 +24,7 @@ from supervisor.wire import RankPhase
 MAX_TIMES = 64
 ENOUGH_TIMES = 5  # fewer say nothing of how long a step may take
 QUANTILE = 0.9
+DYING = 300.0  # seconds of silence after an exception, when no step time is known
 PATIENCE = (
     4.0  # times the longest limit, after which no change of phase excuses a step that does not rise
 )
@@ -78,8 +79,8 @@ def learned(pace: Pace, old: ProgressSeen | None, new: ProgressSeen) -> Pace:
 def step_limit(pace: Pace, settings: Settings, *, died: bool = False) -> float:
     """How long one step may take; less when a rank has said since that it is dying."""
     ceiling = settings.idle_timeout
-    if len(pace.times) < ENOUGH_TIMES:
-        return ceiling
+    if len(pace.times) < (1 if died else ENOUGH_TIMES):
+        return min(ceiling, DYING) if died else ceiling
     high = sorted(pace.times)[int(QUANTILE * (len(pace.times) - 1))]
     floor = min(settings.step_floor, settings.silence_timeout) if died else settings.step_floor
     return min(ceiling, max(floor, settings.step_factor * high))
@@ -98,7 +99,7 @@ def hang(watch: Watch, pace: Pace, settings: Settings, *, died: bool = False) ->
     if digest is None:
         return None
     if digest.step is None:
-        return _hung_before_first_step(watch, digest, pace, settings)
+        return _hung_before_first_step(watch, digest, pace, settings, died=died)
     risen_at = digest.step_at or watch.launched_at
     limit = _limit(digest, pace, settings, died=died)
     quiet = digest.at - max(risen_at, watch.phase_at)
@@ -128,10 +129,11 @@ def missing_hosts(watch: Watch, settings: Settings) -> tuple[str, ...]:
 
 
 def _hung_before_first_step(
-    watch: Watch, digest: ProgressSeen, pace: Pace, settings: Settings
+    watch: Watch, digest: ProgressSeen, pace: Pace, settings: Settings, *, died: bool
 ) -> str | None:
     preparing = bool(phases(digest) & PREPARATION)
     limit = settings.startup_timeout if preparing else settings.idle_timeout
+    limit = min(limit, DYING) if died else limit
     quiet = digest.at - max(watch.launched_at, digest.output_at, watch.phase_at)
     if quiet > limit:
         return f"no step and no output for {quiet:.0f} s (limit {limit:.0f} s){_who(digest)}"

@@ -159,3 +159,15 @@ def test_a_rank_that_told_of_an_exception_shortens_the_patience() -> None:
 
     assert hang(watch, pace, settings) is None
     assert hang(watch, pace, settings, died=True) is not None
+
+
+def test_after_an_exception_little_is_waited_for_where_no_step_time_is_known() -> None:
+    settings = replace(SETTINGS, idle_timeout=1800.0, startup_timeout=1800.0)
+    stepped = with_digest(NEW, digest(1, step=1, phase="step", step_at=1.0))
+    stepped = with_digest(stepped, digest(400, step=1, phase="step", step_at=1.0))
+    unstepped = with_digest(with_digest(NEW, digest(1)), digest(400))
+
+    for watch in (stepped, unstepped):
+        assert hang(watch, Pace(), settings) is None
+        assert hang(watch, Pace(), settings, died=True) is not None
+    assert 10.0 == step_limit(paced(0.1), settings, died=True)
