@@ -38,8 +38,8 @@ def reap(run_id: str, attempt: int, own_host: str | None) -> tuple[int, list[int
 def leftovers_of(run_id: str, attempt: int, own_host: str | None) -> list[int]:
     """Living processes of attempts up to this one that are no part of the supervision."""
     processes = linux.all_processes()
-    environments = {pid: linux.environment(pid) for pid in processes}
-    mine = {pid for pid, own in environments.items() if own.get(wire.RUN_ID) == run_id}
+    mine = set(linux.processes_with({wire.RUN_ID: run_id}))
+    environments = {pid: linux.environment(pid) for pid in mine}
     supervising = {pid for pid in mine if environments[pid].get(wire.ROLE)}
     spared = _with_ancestors(processes) | supervising
     marked = {
@@ -47,11 +47,11 @@ def leftovers_of(run_id: str, attempt: int, own_host: str | None) -> list[int]:
         for pid in mine - spared
         if _number(environments[pid]) <= attempt and is_here(environments[pid], own_host)
     }
-    leaders = marked | _ranks_of_slots(run_id, attempt, environments, own_host)
+    leaders = marked | _ranks_of_slots(run_id, attempt, processes, own_host)
     by_session = {pid for pid, its in processes.items() if its.session in leaders}
     others = {pid for pid in mine if pid not in marked}
     related = _with_descendants(marked | by_session, processes) - spared - others
-    return sorted(pid for pid in related if processes[pid].state != "Z")
+    return sorted(pid for pid in related if pid in processes and processes[pid].state != "Z")
 
 
 def is_here(environment: dict[str, str], own_host: str | None) -> bool:
@@ -101,13 +101,13 @@ def _slots(run_id: str, attempt: int) -> list[str]:
 
 
 def _ranks_of_slots(
-    run_id: str, attempt: int, environments: dict[int, dict[str, str]], own_host: str | None
+    run_id: str, attempt: int, processes: dict[int, linux.Process], own_host: str | None
 ) -> set[int]:
     """Ranks that said who they are; where hosts share a machine a slot does not tell whose."""
     if own_host is not None:
         return set()
     pids = {pid for path in _slots(run_id, attempt) if (pid := _pid_in(path))}
-    return {pid for pid in pids if pid not in environments}  # a new process may have its number
+    return {pid for pid in pids if pid not in processes}  # a new process may have its number
 
 
 def _pid_in(path: str) -> int:

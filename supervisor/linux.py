@@ -189,22 +189,26 @@ def all_processes() -> dict[int, Process]:
 
 def environment(pid: int) -> dict[str, str]:
     """The variables a process was started with; none when they are not ours to see."""
-    pairs = (os.fsdecode(word).partition("=") for word in _environment(pid))
+    pairs = (os.fsdecode(word).partition("=") for word in _environment(pid).split(b"\0"))
     return {name: text for name, _, text in pairs}
 
 
 def processes_with(variables: Mapping[str, str]) -> list[int]:
     """Pids of the processes that were started with all of these in their environment."""
-    wanted = {os.fsencode(f"{name}={value}") for name, value in variables.items()}
-    return [pid for pid in _pids() if wanted <= _environment(pid)]
+    wanted = [os.fsencode(f"\0{name}={value}\0") for name, value in variables.items()]
+    return [pid for pid in _pids() if _has_all(wanted, b"\0" + _environment(pid) + b"\0")]
 
 
-def _environment(pid: int) -> set[bytes]:
+def _has_all(wanted: Sequence[bytes], words: bytes) -> bool:
+    return all(word in words for word in wanted)
+
+
+def _environment(pid: int) -> bytes:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return set(file.read().split(b"\0"))
+            return file.read()
     except OSError:  # it ended meanwhile, or belongs to somebody else
-        return set()
+        return b""
 
 
 def _pids() -> list[int]:
