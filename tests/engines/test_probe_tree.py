@@ -78,3 +78,15 @@ def test_a_way_that_does_not_exist_is_an_answer(tmp_path: Path) -> None:
     answers = _ask(["a"], tmp_path / "nothing")
     assert "unreachable" == answers["a"].answer
     assert "No such file" in answers["a"].why
+
+
+def test_a_host_with_fewer_devices_than_its_peers_fails(tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"  # what the probes of three hosts said, one of them a device short
+    said = '{"answer": "pass", "devices": %d}'
+    ssh.write_text(
+        f"#!/bin/sh\ncase $1 in c) echo '{said % 3}';; *) echo '{said % 4}';; esac\nsleep 60\n"
+    )
+    ssh.chmod(0o755)
+    answers = _ask(["a", "b", "c"], ssh)
+    assert ["pass", "pass", "fail"] == [answers[host].answer for host in ("a", "b", "c")]
+    assert "it has 3 devices, most hosts have 4" == answers["c"].why
