@@ -19,7 +19,7 @@ from supervisor.core.orders import Actions, Move
 from supervisor.core.owners import probe_words
 from supervisor.core.policy import stops
 from supervisor.core.quotes import told
-from supervisor.core.signature import Cause
+from supervisor.core.signature import Cause, Role
 from supervisor.core.state import State
 from supervisor.core.testimony import is_proof, known
 from supervisor.errors import ExitCode
@@ -66,7 +66,7 @@ def running(state: State, now: float) -> Move | None:
     why = _hang(state)
     if why is not None:
         return _dump(state, now, why)
-    return _look(state, now)
+    return _look(state, now) or _notice(state, now)
 
 
 def dumping(state: State, now: float) -> Move | None:
@@ -224,3 +224,23 @@ def _look(state: State, now: float) -> Move | None:
     text = f"{hosts}: no rank has been heard of for a while; asking the host{'s' * (len(due) > 1)}"
     order = ProbeHosts(attempt=state.attempt, hosts=due, reap=False)
     return "look", looked, (orders.announce(state, text), order)
+
+
+def _notice(state: State, now: float) -> Move | None:
+    """A mistake of the command that ends nothing: its user must hear of it. A program of another
+    MPI than the launcher's trains as many times as it has ranks, and all end well.
+    """
+    said = (
+        event.hit
+        for event in state.evidence.hits
+        if event.hit.cause is Cause.USER_ERROR
+        and event.hit.role is Role.PROOF
+        and event.hit.signature not in state.noticed
+        and now - event.at >= state.settings.settle
+    )
+    hit = next(said, None)
+    if hit is None:
+        return None
+    text = f"attempt {state.attempt} goes on, but look: {hit.title} [{told(hit)}]"
+    noticed = replace(state, noticed=(*state.noticed, hit.signature))
+    return "notice", noticed, (orders.announce(state, text),)

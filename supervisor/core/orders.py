@@ -70,6 +70,7 @@ def launch(state: State, now: float, before: Actions = ()) -> Move:
         asked=(),
         looks=(),
         looking=(),
+        noticed=(),
         wake_at=None,
     )
     return "launch", begun, (*before, *launching(begun))

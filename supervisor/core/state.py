@@ -75,6 +75,7 @@ TRANSITIONS: Mapping[Phase, Mapping[str, Phase]] = {
     },
     Phase.RUNNING: {
         "look": Phase.RUNNING,
+        "notice": Phase.RUNNING,
         "hang": Phase.DUMPING,
         "end": Phase.ENDING,
         "succeed": Phase.SWEEPING,
@@ -126,6 +127,7 @@ class State:
     unanswered: frozenset[str] = frozenset()
     looks: tuple[tuple[str, float], ...] = ()  # silent hosts looked at while running, and when
     looking: tuple[str, ...] = ()  # those of them that have not answered
+    noticed: tuple[str, ...] = ()  # signatures of mistakes told of while the attempt goes on
     wake_at: float | None = None  # when waiting or dumping is over
     end_grace: float = 0.0  # of the newest order to end the attempt
     stop: StopRequested | None = None

@@ -118,7 +118,15 @@ WORDS = {  # each launcher's own; none means anything good to another
     "intelmpi": {"-f", "-ppn", "-iface", "-launcher", "-launcher-exec"},
     "openmpi": {"--map-by", "--bind-to", "-x"},
     "pals": {"--ppn", "--cpu-bind"},
-    "srun": {"--nodes", "--ntasks", "--distribution", "--kill-on-bad-exit", "--wait", "--export"}
+    "srun": {
+        "--nodes",
+        "--ntasks",
+        "--distribution",
+        "--kill-on-bad-exit",
+        "--wait",
+        "--no-kill",
+        "--export",
+    }
     | {"--input", "--cpu-bind", "--job-name"},
 }
 SHARED = {"-n", "--hostfile"}
@@ -161,7 +169,8 @@ def test_open_mpi_is_told_every_variable_that_ranks_need() -> None:
 def test_slurms_step_never_lives_on_without_a_host_and_never_waits_for_the_dead() -> None:
     argv = plan(LAUNCHERS["srun"], REQUEST).argv
 
-    assert not [word for word in argv if word.startswith(("--no-kill", "-k"))]
+    kill = [word for word in argv if word.startswith(("--no-kill", "-k"))]
+    assert ["--no-kill=off", "--kill-on-bad-exit=1"] == sorted(kill, reverse=True)
     assert {"--kill-on-bad-exit=1", "--wait=0", "--job-name=supervise-r-20-2"} <= set(argv)
 
 
