@@ -38,7 +38,8 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127  # what shells answer
 class Command:
     """The rank's process and what became of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, forwards: bool) -> None:
+        self._forwards = forwards
         self._parent = os.getppid()
         self.pid = 0
         self.status: int | None = None
@@ -112,7 +113,7 @@ class Command:
         self._terms += number == signal.SIGTERM
         if self._terms > 1 and number == signal.SIGTERM:
             _kill_all()
-        elif self.status is None:
+        elif self.status is None and self._forwards:
             (linux.send_group if number in _TO_ALL else linux.send)(self.pid, number)
 
     def _look_at_parent(self, number: int, frame: FrameType | None) -> None:
@@ -197,9 +198,13 @@ def run_rank(
     slot: RankSlot,
     beat_seconds: float,
     place: Mapping[str, int],
+    *,
+    forwards: bool = True,
 ) -> tuple[int | None, int | None]:
-    """Run the command to its end, and say so; returns its exit code and signal."""
-    command = Command()
+    """Run the command to its end, and say so; returns its exit code and signal. `forwards`: signals
+    that come to us are passed on, since they do not reach the command by themselves.
+    """
+    command = Command(forwards=forwards)
     exit_code: int | None
     try:
         linux.keep_freed_memory(_KEPT_BYTES)

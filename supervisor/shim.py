@@ -41,6 +41,7 @@ _VARIABLES = {  # flavour -> where its ranks find these
     "pals": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
     "srun": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 }
+_SIGNALS_ALL = ("srun",)  # whose signals reach every process of a rank, in any session
 _OURS = (wire.LAUNCHER, wire.BEAT_SECONDS)  # nothing to the command
 _NO_COMMAND, _NO_RANK = 2, 3
 _BEAT_SECONDS = 3.0
@@ -64,6 +65,7 @@ def main(argv: list[str]) -> int:
             slot,
             _beat_seconds(),
             place,
+            forwards=os.environ.get(wire.LAUNCHER) not in _SIGNALS_ALL,
         )
     finally:
         slot.remove()

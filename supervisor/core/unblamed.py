@@ -79,6 +79,9 @@ def probes(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     if answers == {"unreachable"}:
         why = "no host answers its probe, so the way to the hosts is broken, not every host"
         return Verdict(cause=Cause.LAUNCHER, why=why)
+    if answers == {"fail"} and all(a.cause == Cause.STORAGE for a in evidence.answers):
+        why = f"the storage fails on every host: {evidence.answers[0].why}"
+        return Verdict(cause=Cause.STORAGE, why=why, confidence=Confidence.PROVEN)
     if answers == {"fail"}:
         why = f"every host fails its probe: {evidence.answers[0].why}"
         return Verdict(cause=Cause.ENVIRONMENT, why=why, confidence=Confidence.PROVEN)

@@ -198,6 +198,28 @@ for _ in range(5): signal.pause()
     assert 0 == code
 
 
+def test_a_signal_that_slurm_sends_to_every_process_is_not_passed_on_again() -> None:
+    """A handler that runs twice at once saves twice at once."""
+    program = """
+import signal, time
+signal.signal(signal.SIGUSR1, lambda number, _: print("got", number))
+signal.signal(signal.SIGUSR2, lambda number, _: print("over"))
+print("ready")
+signal.pause()
+"""
+    slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "1"}
+    slurm |= {"SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_NODEID": "0"}
+    with running(*python(program), SUPERVISE_LAUNCHER="srun", **slurm) as shim:
+        shim.wait_for(b"ready\n")
+        (command,) = psutil.Process(shim.process.pid).children()
+        shim.process.send_signal(signal.SIGUSR1)
+        command.send_signal(signal.SIGUSR2)
+        shim.wait_for(b"over\n")
+        _, told = shim.end()
+
+    assert b"got" not in told.output()
+
+
 def test_a_second_sigterm_kills_the_tree() -> None:
     program = "trap 'echo first' TERM; sleep 600 & echo $!; while true; do sleep 0.05; done"
     with running("sh", "-c", program) as shim:

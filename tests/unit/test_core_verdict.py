@@ -110,6 +110,14 @@ def test_every_host_failing_its_probe_is_the_environment() -> None:
     assert (Cause.ENVIRONMENT, ()) == short(verdict(*answers, passed=0))
 
 
+def test_storage_that_fails_every_host_may_come_back() -> None:
+    answers = [
+        replace(probed(host, "fail", "/lustre does not answer"), cause="storage") for host in "abcd"
+    ]
+
+    assert (Cause.STORAGE, ()) == short(verdict(*answers, passed=0))
+
+
 def test_mixed_bad_answers_everywhere_decide_nothing() -> None:
     answers = [probed(host, "fail") for host in "abc"] + [probed("d", "unreachable")]
 
