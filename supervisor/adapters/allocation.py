@@ -12,7 +12,7 @@ from typing import Protocol
 
 from supervisor.adapters import hostfile as hostfiles
 from supervisor.adapters.hostlist import MAX_HOSTS
-from supervisor.adapters.schedulers import Grant, none, pbs, slurm
+from supervisor.adapters.schedulers import Grant, none, pbs, slurm, slurm_no_kill
 from supervisor.core.value import value
 from supervisor.errors import UsageError
 from supervisor.wire import canonical_host
@@ -63,6 +63,14 @@ def find_allocation(
         notes = (f"deadline unknown: {error}",)
         return _allocation(explicit, "none", None, environ, virtual_hosts is not None, notes)
     return _allocation(explicit, name, grant, environ, virtual_hosts is not None)
+
+
+def advice_on_spares(allocation: Allocation, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What keeps spares from being of use here, one line each."""
+    job_id = allocation.job_id
+    if allocation.virtual or job_id is None or job_id != environ.get("SLURM_JOB_ID"):
+        return ()
+    return slurm_no_kill.advice(job_id, environ)
 
 
 def _explicit(hostfile: Path | None, virtual_hosts: int | None) -> Grant | None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from supervisor.adapters import clock
-from supervisor.adapters.allocation import Allocation, find_allocation
+from supervisor.adapters.allocation import Allocation, advice_on_spares, find_allocation
 from supervisor.adapters.launchers import find_launcher
 from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.signature_folders import own_folders
@@ -72,7 +72,7 @@ def main(options: Options, environ: Mapping[str, str] = os.environ) -> int:
     _refuse_missing_command(options.command, allocation, environ)
     spec = _spec(options, allocation, parts, environ)
     if options.v >= options.q:
-        _introduce(allocation, parts)
+        _introduce(allocation, parts, environ)
     if options.dry_run:
         from supervisor.cli import dry_run
 
@@ -194,7 +194,7 @@ def _refuse_missing_command(
         )
 
 
-def _introduce(allocation: Allocation, parts: Split) -> None:
+def _introduce(allocation: Allocation, parts: Split, environ: Mapping[str, str]) -> None:
     """What was found, before anything happens; a note is what the user might not expect."""
     counts = [
         _counted(len(parts.active), "active host"),
@@ -205,7 +205,8 @@ def _introduce(allocation: Allocation, parts: Split) -> None:
     if parts.unused:
         unused = _counted(len(parts.unused), "host")
         _say(f"{unused} of it unused; --spare-nodes auto makes spares of the rest")
-    for note in allocation.notes:
+    advice = advice_on_spares(allocation, environ) if parts.spares else ()
+    for note in (*allocation.notes, *advice):
         _say(note)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from supervisor.adapters.allocation import Allocation, find_allocation
+from supervisor.adapters.allocation import Allocation, advice_on_spares, find_allocation
 from supervisor.errors import UsageError
 
 FAKES = str(Path(__file__).parents[1] / "engines" / "fakes")
@@ -237,3 +237,20 @@ def test_hostfile_works_although_the_job_variables_are_stale(tmp_path: Path) -> 
 
 def test_fakes_are_programs() -> None:
     assert all(os.access(f"{FAKES}/{name}", os.X_OK) for name in ("qstat", "squeue", "scontrol"))
+
+
+def test_job_that_may_die_with_its_first_lost_host_is_advised() -> None:
+    environ = {"SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": "7", "PATH": ""}
+
+    (line,) = advice_on_spares(_find(environ), environ)
+
+    assert "--no-kill" in line
+
+
+def test_elsewhere_there_is_nothing_to_advise(tmp_path: Path) -> None:
+    slurm = {"SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": "7", "PATH": ""}
+    pbs = _pbs(tmp_path, HERE, PATH="")
+
+    assert advice_on_spares(_find(slurm, virtual_hosts=3), slurm) == ()
+    assert advice_on_spares(_find(pbs), pbs) == ()
+    assert advice_on_spares(_find({}), {}) == ()
