@@ -1,126 +1,177 @@
-"""From the death of a rank to the first process of the next attempt, less the launcher's own part.
+"""From a fault to the verdict, and to the first step of the next attempt: whose time is it?
 
-usage: python tests/benchmarks/bench_recovery.py [--runs N] [--launchers local,mpich]
+usage: python tests/benchmarks/bench_recovery.py [--runs N] [--launchers local,mpich,mpich5,...]
+                                                 [--faults raise,sigkill,sigsegv,host,power]
 
-Two virtual hosts of two ranks. Rank 1 kills itself at its third step; the others go on until they
-are ended. The first process of attempt 2 tells the time. The launcher's own part is its exit (the
-death to the end the keeper noted) and its start (the keeper's note of the next start to the first
-process); both are of the same run. What is left is ours. Nothing is judged here.
+Three hosts of two ranks and a spare: virtual ones for local and mpich, a cluster of namespaces (as
+root) for mpich5, openmpi5, openmpi4 and intelmpi. One rank, or its host, is lost at the third step;
+the others go on until they are ended. All parts are of the same run, so their shares can be
+compared, and the times of one machine with another's not:
+
+    launcher's exit   from the fault to the launcher's end; or to our order to end it, for the
+                      launchers that do not notice
+    settling          from there, when we ordered it, to the launcher's end
+    probes            hosts reaped and checked, which is as long as ssh takes; a dead one longest
+    supervisor        all else from the launcher's end to the next launch: its end seen, decided,
+                      a keeper started
+    launcher's start  from there to the first process
+    framework         from there to the first step: here a bare Python, so next to nothing
 """
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 REPO = Path(__file__).parents[2]
+sys.path.insert(0, str(REPO / "tests" / "campaigns"))
+
+from place import Place, end, living, places  # noqa: E402
+
 PROGRAM = """
-import os, signal, time
-rank, attempt = os.environ["RANK"], os.environ["SUPERVISE_ATTEMPT"]
-with open(f"began.{attempt}.{rank}", "w") as file:
-    file.write(repr(time.time()))
-if attempt == "1":
-    for step in range(1, 2000):
-        print(f"step={step} loss=1.0", flush=True)
-        time.sleep(0.05)
-        if rank == "1" and step == 3:
-            with open("died", "w") as file:
-                file.write(repr(time.time()))
-            os.kill(os.getpid(), signal.SIGKILL)
+import os, signal, sys, time
+fault, rank, attempt = sys.argv[1], os.environ["RANK"], os.environ["SUPERVISE_ATTEMPT"]
+def mark(name):
+    with open(name + ".new", "w") as file:
+        file.write(repr(time.time()))
+    os.rename(name + ".new", name)
+mark(f"began.{attempt}.{rank}")
+for step in range(1, 2000 if attempt == "1" else 3):
+    print(f"step={step} loss=1.0", flush=True)
+    mark(f"step.{attempt}.{rank}.{step}")
+    time.sleep(0.05)
+    if (rank, step, attempt) == ("3", 3, "1"):
+        mark("fault")
+        if fault == "raise": raise RuntimeError("as asked")
+        if fault == "sigkill": os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "sigsegv": os.kill(os.getpid(), signal.SIGSEGV)
 """
+VICTIM = 1  # rank 3 is on the second host
+LONGEST = 120.0
+PARTS = ("launcher's exit", "settling", "probes", "supervisor", "launcher's start", "framework")
 
 
-def options(argv: list[str] | None) -> argparse.Namespace:
-    """The command line."""
+def main(argv: list[str] | None = None) -> int:
+    """Measure and print a row a launcher and fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--launchers", default="local,mpich")
-    return parser.parse_args(argv)
+    parser.add_argument("--faults", default="raise,sigkill,host")
+    chosen = parser.parse_args(argv)
+    heads = (*PARTS, "verdict", "whole")
+    print(f"{'ms, median of ' + str(chosen.runs):22}" + "".join(f"{each:>17}" for each in heads))
+    with places(chosen.launchers.split(",")) as found:
+        for place in found:
+            for fault in chosen.faults.split(","):
+                row = measured(place, fault, chosen.runs)
+                told = "".join(f"{row[name] * 1000:17.0f}" for name in heads)
+                print(f"{place.name + ' ' + fault:22}{told}", flush=True)
+    return 0
 
 
-def run(launcher: str, folder: Path) -> None:
-    """One death and one recovery."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PYTHONPATH": str(REPO), "PATH": path}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as where the package is installed
-    line = [sys.executable, "-m", "supervisor.cli", "--launcher", launcher, "--run-dir", "run"]
-    line += ["--virtual-hosts", "2", "--ppn", "2", "--grace", "3", "--console", "none", "-q"]
-    line += ["--", sys.executable, "-S", "-c", PROGRAM]
-    with (folder / "out").open("wb") as out:
-        ended = subprocess.run(line, cwd=folder, env=environment, stdout=out, stderr=out)
-    if ended.returncode:
-        sys.exit(f"supervise ended with {ended.returncode}: {(folder / 'out').read_text()}")
+def measured(place: Place, fault: str, runs: int) -> dict[str, float]:
+    """Median of each part."""
+    taken = []
+    for _ in range(runs):
+        with TemporaryDirectory(prefix="supervise-") as name:
+            run(place, fault, Path(name))
+            taken.append(parts(moments(Path(name))))
+            end(list(living(Path(name))))
+        if place.cluster is not None:
+            place.cluster.repair()
+    return {name: statistics.median(each[name] for each in taken) for name in taken[0]}
+
+
+def run(place: Place, fault: str, folder: Path) -> None:
+    """One fault and one recovery."""
+    (folder / "program.py").write_text(PROGRAM)
+    command = [place.python, "-S", str(folder / "program.py"), fault]
+    process = place.start(folder, ["--grace", "3", "--console", "none"], command)
+    if fault in ("host", "power"):
+        lose(place, fault, folder)
+    code = process.wait(LONGEST)
+    if code:
+        sys.exit(f"supervise ended with {code}: {(folder / 'out').read_text()}")
+
+
+def lose(place: Place, fault: str, folder: Path) -> None:
+    """Lose the victim's host once its rank says that it is time."""
+    deadline = time.monotonic() + LONGEST
+    while not (folder / "fault").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if place.cluster is None:
+        kill = [
+            sys.executable,
+            "-m",
+            "supervisor.virtual_host",
+            "kill",
+            "run",
+            f"vhost{VICTIM + 1}",
+        ]
+        subprocess.run(kill, cwd=folder, env=place.environ(), check=True)
+    elif fault == "host":
+        place.cluster.kill(place.cluster.nodes[VICTIM])
+    else:
+        place.cluster.lose_power(place.cluster.nodes[VICTIM])
 
 
 def moments(folder: Path) -> dict[str, float]:
     """When each thing of the recovery happened."""
     entries = [json.loads(text) for text in (folder / "run/journal.jsonl").open()]
     ending = json.loads((folder / "run/attempts/001/exit.json").read_text())
-    began = [float(path.read_text()) for path in folder.glob("began.2.*")]
-    launch = folder / "run/attempts/002/keeper.json"
+    launched = ordered_at(entries, "Launch", attempt=2)
+    assert launched is not None
+    ended = float(ending["ended_at"])
     return {
-        "death": float((folder / "died").read_text()),
-        "seen": at(entries, "RankFailed"),
-        "launcher ended": float(ending["ended_at"]),
-        "end seen": at(entries, "AttemptEnded"),
-        "probed": last(entries, "HostProbed"),
-        "launch": last(entries, "CheckpointChosen"),
-        "launcher started": launch.stat().st_mtime,
-        "first process": min(began),
+        "fault": float((folder / "fault").read_text()),
+        "ordered": ordered_at(entries, "EndAttempt", attempt=1) or ended,
+        "ended": ended,
+        "asked": ordered_at(entries, "ProbeHosts", attempt=1) or launched,
+        "answered": max(float(e["at"]) for e in entries if answers(e)),
+        "decided": launched,
+        "up": (folder / "run/attempts/002/keeper.json").stat().st_mtime,
+        "began": min(float(path.read_text()) for path in folder.glob("began.2.*")),
+        "stepped": min(float(path.read_text()) for path in folder.glob("step.2.*")),
     }
 
 
-def at(entries: list[dict[str, Any]], kind: str) -> float:
-    """When the first event of this kind came."""
-    return next(float(entry["at"]) for entry in entries if entry["event"] == kind)
+def answers(entry: dict[str, Any]) -> bool:
+    """An answer of the probes after attempt 1."""
+    return entry["event"] == "HostProbed" and entry["attempt"] == 1 and not entry["live"]
 
 
-def last(entries: list[dict[str, Any]], kind: str) -> float:
-    """When the last event of this kind came; each is of attempt 1 or leads to attempt 2."""
-    return [float(entry["at"]) for entry in entries if entry["event"] == kind][-1]
+def ordered_at(entries: list[dict[str, Any]], action: str, attempt: int) -> float | None:
+    """When the first event came that led to this action; not to a look at a silent host."""
+    found = (
+        float(entry["at"])
+        for entry in entries
+        for given in entry.get("actions", ())
+        if (given["action"], given["attempt"]) == (action, attempt) and given.get("reap", True)
+    )
+    return next(found, None)
 
 
 def parts(when: dict[str, float]) -> dict[str, float]:
     """Seconds of each part, in order, and the sums."""
-    gone = {
-        "launcher's exit": when["launcher ended"] - when["death"],
-        "its end seen": when["end seen"] - when["launcher ended"],
-        "hosts probed": when["probed"] - when["end seen"],
-        "decided": when["launch"] - when["probed"],
-        "keeper and launcher up": when["launcher started"] - when["launch"],
-        "launcher's start": when["first process"] - when["launcher started"],
+    probes = when["answered"] - when["asked"]
+    lines = (
+        when["ordered"] - when["fault"],
+        when["ended"] - when["ordered"],
+        probes,
+        when["up"] - when["ended"] - probes,
+        when["began"] - when["up"],
+        when["stepped"] - when["began"],
+    )
+    sums = {
+        "verdict": when["decided"] - when["fault"],
+        "whole": when["stepped"] - when["fault"],
     }
-    whole = when["first process"] - when["death"]
-    theirs = gone["launcher's exit"] + gone["launcher's start"]
-    told = {"death seen after": when["seen"] - when["death"]}
-    return {**gone, "whole": whole, "launcher's own": theirs, "ours": whole - theirs, **told}
-
-
-def measure(launcher: str, runs: int) -> dict[str, float]:
-    """Median of each part."""
-    taken = []
-    for _ in range(runs):
-        with tempfile.TemporaryDirectory() as name:
-            run(launcher, Path(name))
-            taken.append(parts(moments(Path(name))))
-    return {name: statistics.median(each[name] for each in taken) for name in taken[0]}
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Measure and print."""
-    chosen = options(argv)
-    launchers = chosen.launchers.split(",")
-    results = {launcher: measure(launcher, chosen.runs) for launcher in launchers}
-    print(f"{'ms, median of ' + str(chosen.runs):26}" + "".join(f"{each:>9}" for each in launchers))
-    for name in results[launchers[0]]:
-        row = "".join(f"{results[each][name] * 1000:9.0f}" for each in launchers)
-        print(f"{name:26}{row}")
-    return 0
+    return {**dict(zip(PARTS, lines, strict=True)), **sums}
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 """Kills supervisors at random moments of a run that loses a rank and recovers; nothing may be lost.
 
-usage: python tests/campaigns/kill_supervisor.py [--launcher local,mpich] [--runs 50] [--seed N]
+usage: python tests/campaigns/kill_supervisor.py [--launchers local,mpich] [--runs 50] [--seed N]
 
-Each run is ended by TERM, INT, HUP or KILL, in turn, somewhere between its start and past its end.
-After TERM, INT and HUP the run must be over: no process of it left, a final word in its summary.
-After KILL the same command is given again, and must finish: every step's loss there, no attempt
-begun twice. And always the journal, put through the core again, must tell the same decisions.
-Prints a row a run, and exits with 1 when any of them failed. 50 runs take about ten minutes a
-launcher.
+Launchers: local and mpich on virtual hosts; mpich5, openmpi5, openmpi4, intelmpi on a cluster of
+namespaces (as root). Each run is ended by TERM, INT, HUP or KILL, in turn, somewhere between its
+start and past its end. After TERM, INT and HUP the run must be over: no process of it left, a final
+word in its summary. After KILL the same command is given again, and must finish: every step's loss
+there, no attempt begun twice. And always the journal, put through the core again, must tell the
+same decisions. Prints a row a run, and exits with 1 when any of them failed. 50 runs take some five
+minutes a launcher.
 """
 
 import argparse
 import json
-import os
 import random
 import signal
 import subprocess
@@ -22,8 +22,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-REPO = Path(__file__).parents[2]
-TOY = REPO / "tests" / "engines" / "toy_train.py"
+from place import Place, end, living, places
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
 STEPS = 40
 LONGEST = 6.0  # seconds: a run with its recovery takes about five
@@ -33,48 +33,40 @@ END_SECONDS = 60.0
 def main(argv: list[str] | None = None) -> int:
     """Run the campaign and say how it went."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--launcher", default="local,mpich")
+    parser.add_argument("--launchers", default="local,mpich")
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     chosen = parser.parse_args(argv)
     print(f"seed {chosen.seed}", flush=True)
     dice, failed = random.Random(chosen.seed), 0
-    for launcher in chosen.launcher.split(","):
-        for number in range(chosen.runs):
-            kill = SIGNALS[number % len(SIGNALS)]
-            failed += bool(one_run(launcher, number, kill, dice.uniform(0.0, LONGEST)))
+    with places(chosen.launchers.split(",")) as found:
+        for place in found:
+            for number in range(chosen.runs):
+                kill = SIGNALS[number % len(SIGNALS)]
+                failed += bool(one_run(place, number, kill, dice.uniform(0.0, LONGEST)))
     print(f"{failed} failed")
     return int(failed > 0)
 
 
-def one_run(launcher: str, number: int, kill: signal.Signals, after: float) -> list[str]:
+def one_run(place: Place, number: int, kill: signal.Signals, after: float) -> list[str]:
     """One run and what was wrong with it."""
     with tempfile.TemporaryDirectory(prefix="supervise-") as name:
         folder = Path(name)
-        first = start(launcher, folder)
+        first = start(place, folder)
         ended_itself = killed_after(first, kill, after)
-        wrong = after_a_kill(launcher, folder, kill, ended_itself, first.returncode)
+        wrong = after_a_kill(place, folder, kill, ended_itself, first.returncode)
         if wrong:
             print((folder / "out").read_text(errors="replace")[-3000:])
     words = "; ".join(wrong) or ("had ended" if ended_itself else "as it should")
-    print(f"{launcher:9} {number + 1:3} {kill.name:8} after {after:4.1f} s  {words}", flush=True)
+    print(f"{place.name:9} {number + 1:3} {kill.name:8} after {after:4.1f} s  {words}", flush=True)
     return wrong
 
 
-def start(launcher: str, folder: Path) -> "subprocess.Popen[bytes]":
+def start(place: Place, folder: Path) -> "subprocess.Popen[bytes]":
     """The command, each time the same."""
-    line = [sys.executable, "-m", "supervisor.cli", "--launcher", launcher, "--run-dir", "run"]
-    line += ["--virtual-hosts", "3", "--spare-nodes", "1", "--ppn", "2", "--grace", "2"]
-    line += ["--checkpoint-dir", "saved", "--", sys.executable, str(TOY), "--ckpt-dir", "saved"]
-    line += ["--loss-file", "loss.jsonl", "--steps", str(STEPS), "--step-time", "0.05"]
-    line += ["--fault", "sigkill", "--fault-rank", "2", "--fault-step", "15"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("SUPERVISE_")}
-    environment |= {"PYTHONPATH": str(REPO)}
-    environment.pop("PYTHONUNBUFFERED", None)
-    with (folder / "out").open("ab") as out:
-        return subprocess.Popen(
-            line, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-        )
+    toy = ["--steps", str(STEPS), "--step-time", "0.05"]
+    toy += ["--fault", "sigkill", "--fault-rank", "2", "--fault-step", "15"]
+    return place.supervise(folder, ["--grace", "2"], toy)
 
 
 def killed_after(process: "subprocess.Popen[bytes]", kill: signal.Signals, after: float) -> bool:
@@ -89,12 +81,12 @@ def killed_after(process: "subprocess.Popen[bytes]", kill: signal.Signals, after
 
 
 def after_a_kill(
-    launcher: str, folder: Path, kill: signal.Signals, ended_itself: bool, code: int
+    place: Place, folder: Path, kill: signal.Signals, ended_itself: bool, code: int
 ) -> list[str]:
     """Everything that is not as it should be."""
     finished = ended_itself
     if kill is signal.SIGKILL and not ended_itself:
-        code = start(launcher, folder).wait(END_SECONDS)
+        code = start(place, folder).wait(END_SECONDS)
         finished = True
     wrong = [f"exit code {code}"] if finished and code != 0 else []
     if finished:
@@ -154,21 +146,7 @@ def orphans(folder: Path) -> Iterator[str]:
         time.sleep(0.1)
     if left:
         yield f"left behind: {left}"
-        for pid, _ in left:
-            os.kill(pid, signal.SIGKILL)
-
-
-def living(folder: Path) -> Iterator[tuple[int, str]]:
-    """Processes that work in this folder or were started for its run."""
-    mark = os.fsencode(str(folder))
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            known = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
-            state = (path / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if mark in known and state != "Z" and int(path.name) != os.getpid():
-            yield int(path.name), (path / "cmdline").read_text().replace("\0", " ")[:120]
+        end(left)
 
 
 if __name__ == "__main__":
