@@ -119,6 +119,7 @@ WORDS = {  # each launcher's own; none means anything good to another
     "openmpi": {"--map-by", "--bind-to", "-x"},
     "pals": {"--ppn", "--cpu-bind"},
     "srun": {
+        "--overlap",
         "--nodes",
         "--ntasks",
         "--distribution",
@@ -172,6 +173,7 @@ def test_slurms_step_never_lives_on_without_a_host_and_never_waits_for_the_dead(
     kill = [word for word in argv if word.startswith(("--no-kill", "-k"))]
     assert ["--no-kill=off"] == kill
     assert {"--kill-on-bad-exit=1", "--wait=0", "--job-name=supervise-r-20-2"} <= set(argv)
+    assert "--overlap" in argv  # a step that lost its daemon holds its processors for good
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 Facts this stands on (22.05.8): the hostfile with one line a rank and the distribution `arbitrary`
 keep our order of hosts, so that rank 0 is on the first; without -K a dead rank leaves the others
 waiting, with --wait a rank that is done early ends them; after --no-kill a lost host ends in 0, so
-it is never given, and unset where the environment has it; SIGTERM to srun is SIGKILL to the ranks, so a step is asked to end by scancel;
-only a step with --overlap starts where another holds the processors.
+it is never given, and unset where the environment has it; SIGTERM to srun is SIGKILL to the ranks,
+so a step is asked to end by scancel; only a step with --overlap starts where another holds the
+processors. A step whose slurmstepd was killed holds them for good: without it the next attempt
+would wait, silently and for ever.
 """
 
 import os
@@ -33,7 +35,7 @@ def plan(launcher: Launcher, request: LaunchRequest) -> Plan:
     own = [launcher.program, f"--job-name={step_name(request.run_id, request.attempt)}"]
     own += [f"--nodes={len(request.hosts)}", f"--ntasks={request.ranks}"]
     own += ["--distribution=arbitrary", "--kill-on-bad-exit=1", "--wait=0", "--no-kill=off"]
-    own += ["--export=ALL", "--input=none"]
+    own += ["--overlap", "--export=ALL", "--input=none"]
     own += [f"--cpu-bind={request.cpu_bind}"] if request.cpu_bind else []
     return plan_of(
         request,
