@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from supervisor.core.events import AttemptEnded, HitSeen, HostProbed, RankFailed
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
+from supervisor.wire import canonical_host
 
 MAX_FAILURES = 64
 MAX_HITS = 512  # of those that can decide
@@ -111,7 +112,16 @@ def is_victim(evidence: Evidence, failure: RankFailed) -> bool:
     if evidence.end_ordered_at is not None and failure.at >= evidence.end_ordered_at:
         return True
     crashed_alone = failure.signal is not None and failure.signal != SIGABRT
-    return not crashed_alone and complained_first(evidence, failure.host, failure.rank)
+    complained = complained_first(evidence, failure.host, failure.rank)
+    return complained and not crashed_alone and not _ended_otherwise(evidence, failure)
+
+
+def _ended_otherwise(evidence: Evidence, failure: RankFailed) -> bool:
+    """It said nothing, and its exit code is not that of the ranks beside it which complained."""
+    said = {event.hit.rank for event in (*evidence.hits, *evidence.minor)}
+    beside = (f for f in evidence.failures if f.host == failure.host and f.rank in said)
+    codes = {other.exit_code for other in beside}
+    return failure.rank not in said and bool(codes) and failure.exit_code not in codes
 
 
 def complained_first(evidence: Evidence, host: str | None, rank: int | None) -> bool:
@@ -122,7 +132,13 @@ def complained_first(evidence: Evidence, host: str | None, rank: int | None) -> 
     first = of_rank or _first_word(
         evidence, lambda hit: hit.host == host and (host is not None or hit.rank is None)
     )
-    return first is not None and first.role is Role.CASCADE
+    return first is not None and (first.role is Role.CASCADE or _complains(first))
+
+
+def _complains(hit: Hit) -> bool:
+    """It names another host as the one that was lost."""
+    others = {canonical_host(name) for name in hit.named} - {canonical_host(hit.host or "")}
+    return hit.role is Role.VOTE and hit.blames is Blames.NAMED and bool(others)
 
 
 def application_hits(evidence: Evidence) -> tuple[Hit, ...]:

@@ -9,7 +9,7 @@ them against other evidence: verdict does.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from supervisor.core.evidence import Evidence, application_hits, first_sign
+from supervisor.core.evidence import Evidence, application_hits, first_sign, own_failures
 from supervisor.core.hosts import Ledger, spelling
 from supervisor.core.quotes import Quote, quoted, told
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
@@ -71,7 +71,18 @@ def complaints(evidence: Evidence, ledger: Ledger) -> dict[str, dict[str, Hit]]:
             if canonical_host(host) != reporter:
                 votes.setdefault(host, {}).setdefault(reporter, event.hit)
     voided = {canonical_host(hit.host) for hit in _confessions(evidence) if hit.host}
+    voided |= _there_to_tell(evidence)
     return {host: by for host, by in votes.items() if canonical_host(host) not in voided}
+
+
+def _there_to_tell(evidence: Evidence) -> set[str]:
+    """Hosts whose ranks told how they ended, when one rank failed that complained of nobody: the
+    others went down with it, one after the other, and each was missed by its peers.
+    """
+    ended = evidence.ended
+    if ended is None or not ended.reports or not own_failures(evidence):
+        return set()
+    return {canonical_host(failure.host) for failure in evidence.failures}
 
 
 def _confessions(evidence: Evidence) -> tuple[Hit, ...]:

@@ -182,6 +182,25 @@ def test_a_lone_complaint_is_explained_by_an_end_the_launcher_saw() -> None:
     assert () == ended.suspects
 
 
+def test_hosts_that_told_how_they_ended_went_down_with_the_rank_that_complained_of_nobody() -> None:
+    """All ranks meet at the first host's, as in a star: the others miss it once it has missed the
+    one that failed; its own end may even be told before that one's.
+    """
+    complaints = (vote("a", "b", rank=0), vote("b", "a", rank=3), vote("c", "a", rank=4))
+    ends = (failed(0, "a"), failed(2, "b", code=3), failed(3, "b"), failed(4, "c"))
+
+    found = asked(*complaints, *ends, base=STEPPED)
+
+    assert (Cause.UNKNOWN, (), ("b",)) == (found.cause, found.blame, found.suspects)
+
+
+def test_a_host_that_told_nothing_of_its_end_is_lost_when_its_peers_agree() -> None:
+    complaints = (vote("a", "b", rank=0), vote("c", "b", rank=4))
+    ends = (failed(0, "a"), failed(4, "c"))
+
+    assert ("b",) == asked(*complaints, *ends, base=STEPPED).blame
+
+
 def test_a_hosts_own_word_beats_the_votes_against_another() -> None:
     broken = own(Cause.NODE_HARDWARE, "d")
 
