@@ -22,6 +22,10 @@ _NAMES = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
 _NAMES |= {"PYTHONUNBUFFERED", "PYTHONPATH", "GROUP_RANK", "COLUMNS", "XDG_CACHE_HOME"}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-cells", action="store_true", help="the whole matrix of faults")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     """How one `supervise` ended."""

@@ -27,7 +27,7 @@ def main() -> None:
     print(f"rank {rank}/{world} on {host} attempt {attempt} from step {start}", flush=True)
     if options.chatter and rank == 0:
         threading.Thread(target=chatter, daemon=True).start()
-    peers = Peers(rank, world)
+    peers = MpiPeers() if options.mpi else Peers(rank, world)
     for step in range(start + 1, options.steps + 1):
         maybe_fail(options, rank, step)
         peers.agree(step)
@@ -41,6 +41,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--mpi", action="store_true", help="agree by MPI, not by TCP")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--step-time", type=float, default=0.02)
     parser.add_argument("--save-interval", type=int, default=10)
@@ -93,6 +94,8 @@ FAULTS = {
     "sigkill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "sigsegv": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "sigstop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "sigabrt": os.abort,
+    "exit1": lambda: os._exit(1),
     "exit3": lambda: sys.exit(3),
     "host": lose_host,
     "suspend-host": suspend_host,
@@ -121,6 +124,18 @@ class Peers:
             receive(peer)
         for peer in self._sockets:
             peer.sendall(word)
+
+
+class MpiPeers:
+    """All ranks meet in a barrier; one that leaves without MPI_Finalize keeps the others there."""
+
+    def __init__(self) -> None:
+        from mpi4py import MPI
+
+        self._world = MPI.COMM_WORLD
+
+    def agree(self, step: int) -> None:
+        self._world.Barrier()
 
 
 def connect(address: tuple[str, int]) -> socket.socket:
