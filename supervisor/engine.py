@@ -6,15 +6,13 @@ answer comes back as an event.
 """
 
 import asyncio
-import shlex
 import signal
 import subprocess
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, assert_never
 
-from supervisor.adapters import clock
+from supervisor.adapters import clock, going_on
 from supervisor.adapters.journal import Journal, read_journal
 from supervisor.adapters.narration import Narration
 from supervisor.adapters.run_folder import RunFolder, locked, open_run_folder
@@ -26,13 +24,13 @@ from supervisor.core import actions as act
 from supervisor.core import events as ev
 from supervisor.core import machine
 from supervisor.core.waits import waited_for
-from supervisor.errors import PlatformError, SupervisorError, UsageError
+from supervisor.errors import PlatformError, SupervisorError
 
 __all__ = ["RunSpec", "run"]
 
 _STATUS_EVERY = 1.0
 _ALIVE = (machine.Phase.RUNNING, machine.Phase.DUMPING, machine.Phase.ENDING)
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run(spec: RunSpec, keeper: "subprocess.Popen[bytes] | None" = None) -> int:
@@ -69,31 +67,6 @@ def _first_of(group: ExceptionGroup) -> BaseException:
     return found
 
 
-def _continued(spec: RunSpec, first: ev.Event) -> RunSpec:
-    """A run goes on as it began; a folder that holds another run is not this one's."""
-    if not isinstance(first, ev.RunStarted):
-        raise PlatformError(f"the journal in {spec.run_dir} does not begin with the run's start")
-    differences = [
-        f"{what}: {before} then, {now} now"
-        for what, before, now in (
-            ("command", shlex.join(first.command) or "unknown", shlex.join(spec.command)),
-            (
-                "hosts",
-                " ".join((*first.active, *first.spares)),
-                " ".join((*spec.active, *spec.spares)),
-            ),
-            ("ranks per host", first.settings.ranks_per_host, spec.settings.ranks_per_host),
-        )
-        if before != now
-    ]
-    if differences:
-        raise UsageError(
-            f"the run folder {spec.run_dir} holds another run ({'; '.join(differences)}); "
-            "give the same command again, or choose another folder with --run-dir"
-        )
-    return replace(spec, settings=first.settings, run_id=first.run_id)
-
-
 class _Engine:
     """One run: its state, its queue, its tasks."""
 
@@ -102,8 +75,10 @@ class _Engine:
     ) -> None:
         self._folder, self._keeper = folder, keeper
         self._past = read_journal(folder.journal)
-        self._spec = _continued(spec, self._past[0]) if self._past else spec
         self._state = machine.initial()
+        for event in self._past:
+            self._state, _ = machine.step(self._state, event)
+        self._spec = going_on.continued(spec, self._past[0], self._state) if self._past else spec
         self._queue: asyncio.Queue[ev.Event] = asyncio.Queue()
         self._narration = Narration(spec.verbosity)
         self._signs = WaitSigns(self._narration.say)
@@ -156,19 +131,18 @@ class _Engine:
             deadline=self._spec.deadline,
             settings=self._spec.settings,
             command=self._spec.command,
+            allocation=self._spec.allocation,
         )
 
     def _return(self) -> None:
-        """Take over from a supervisor that died: replay, look at the world, go on."""
-        for event in self._past:
-            self._state, _ = machine.step(self._state, event)
-        if self._state.phase is machine.Phase.FINISHED and self._folder.summary.exists():
-            raise UsageError(
-                f"the run in {self._folder.path} has ended; to go on from its checkpoints, keep "
-                "--checkpoint-dir and choose another folder with --run-dir"
-            )
+        """Take over from a supervisor that died, or go on where another allocation ended."""
+        event = going_on.next_event(self._spec, self._state, self._folder)
+        if isinstance(event, ev.AllocationGranted):
+            self._narration.say(f"going on in another allocation with {self._folder.path}")
+            self._apply(event)
+            return
         self._narration.say(f"taking over the run in {self._folder.path}")
-        self._apply(ev.SupervisorReturned(at=clock.now()))
+        self._apply(event)
         if self._state.phase in _ALIVE:
             self._world.follow(self._state.attempt, self._state.ledger.active)
         for action in machine.outstanding(self._state):
@@ -225,6 +199,10 @@ class _Engine:
                 self._narration.say(action.text, action.grounds)
             case act.Sweep():
                 self._start(self._answer(self._world.sweep(action)))
+            case act.AskScheduler():
+                self._start(self._answer(self._world.ask_scheduler(action)))
+            case act.RequeueJob():
+                self._start(self._answer(self._world.requeue_job(action)))
             case act.Finish():
                 self._start(self._finish(action))
             case _:

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from supervisor.adapters import hostfile as hostfiles
 from supervisor.adapters.hostlist import MAX_HOSTS
-from supervisor.adapters.schedulers import Grant, none, pbs, slurm, slurm_no_kill
+from supervisor.adapters.schedulers import Grant, Job, none, pbs, slurm, slurm_no_kill
+from supervisor.core.notice import JobState
 from supervisor.core.value import value
 from supervisor.errors import UsageError
 from supervisor.wire import canonical_host
@@ -24,6 +25,10 @@ class Scheduler(Protocol):
     def find(self, environ: Mapping[str, str]) -> Grant | None: ...
 
     def deadline(self, job_id: str, environ: Mapping[str, str]) -> float | None: ...
+
+    def state(self, job_id: str, environ: Mapping[str, str]) -> JobState: ...
+
+    def requeue(self, job_id: str, environ: Mapping[str, str]) -> str: ...
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {"pbs": pbs, "slurm": slurm, "none": none}  # in this order
@@ -38,7 +43,7 @@ class Allocation:
     hosts: tuple[str, ...]  # as spelled, unique by canonical name, in order
     source: str  # where they come from, in words
     deadline: float | None
-    job_id: str | None
+    job: Job | None
     virtual: bool
     this_machine: bool  # all ranks will be on this machine
     ranks_per_host: int | None  # None: the source does not say, or not the same for all
@@ -67,7 +72,7 @@ def find_allocation(
 
 def advice_on_spares(allocation: Allocation, environ: Mapping[str, str]) -> tuple[str, ...]:
     """What keeps spares from being of use here, one line each."""
-    job_id = allocation.job_id
+    job_id = allocation.job.job_id if allocation.job else None
     if allocation.virtual or job_id is None or job_id != environ.get("SLURM_JOB_ID"):
         return ()
     return slurm_no_kill.advice(job_id, environ)
@@ -108,22 +113,28 @@ def _allocation(
     virtual: bool,
     notes: tuple[str, ...] = (),
 ) -> Allocation:
-    job_id = grant.job_id if grant else None
-    deadline = SCHEDULERS[scheduler].deadline(job_id, environ) if job_id else None
-    if job_id and deadline is None:
-        notes += (f"deadline unknown: {scheduler} does not tell when job {job_id} ends",)
+    job = _job(scheduler, grant)
+    deadline = SCHEDULERS[scheduler].deadline(job.job_id, environ) if job else None
+    if job and deadline is None:
+        notes += (f"deadline unknown: {scheduler} does not tell when job {job.job_id} ends",)
     if grant and grant is not named and scheduler != "none" and not virtual:
         notes += _strangers(named, grant)
     return Allocation(
         hosts=_unique(named.hosts),
         source=named.source,
         deadline=deadline,
-        job_id=job_id,
+        job=job,
         virtual=virtual,
         this_machine=not virtual and _is_this_machine(named.hosts),
         ranks_per_host=named.ranks_per_host,
         notes=notes,
     )
+
+
+def _job(scheduler: str, grant: Grant | None) -> Job | None:
+    if grant is None or grant.job_id is None:
+        return None
+    return Job(scheduler=scheduler, job_id=grant.job_id, start=grant.start)
 
 
 def _strangers(named: Grant, grant: Grant) -> tuple[str, ...]:

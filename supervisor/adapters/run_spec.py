@@ -5,6 +5,7 @@ adapters.
 from pathlib import Path
 
 from supervisor.adapters.launchers import Launcher
+from supervisor.adapters.schedulers import Job
 from supervisor.core.settings import Settings
 from supervisor.core.value import value
 from supervisor.wire import canonical_host
@@ -33,6 +34,12 @@ class RunSpec:
     cpu_bind: str | None = None
     probe_scripts: tuple[Path, ...] = ()
     verbosity: int
+    job: Job | None = None  # of the scheduler's that we are in
+
+    @property
+    def allocation(self) -> str:
+        """What names the allocation; empty without a scheduler's job."""
+        return self.job.allocation if self.job else ""
 
     def spelled(self) -> dict[str, str]:
         """Canonical name -> the spelling that launchers are given."""

@@ -1,6 +1,7 @@
 """Performs the core's actions on the world of one run, and answers with events."""
 
 import asyncio
+import os
 import socket
 import subprocess
 import zlib
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from supervisor import wire
 from supervisor.adapters import clock, keeping
+from supervisor.adapters.allocation import SCHEDULERS
 from supervisor.adapters.attempt import RunningAttempt
 from supervisor.adapters.launch_request import request_of
 from supervisor.adapters.launchers import (
@@ -24,6 +26,7 @@ from supervisor.adapters.run_spec import RunSpec
 from supervisor.adapters.spool import clear_spool
 from supervisor.core import actions as act
 from supervisor.core import events as ev
+from supervisor.core.notice import JobState
 from supervisor.errors import PlatformError
 
 # What the first launch does not need is imported where it is used: the command does not wait.
@@ -164,6 +167,22 @@ class World:
 
         here, _ = await asyncio.to_thread(reap, self._run_id, action.attempt, self._own_host())
         return ev.SweepFinished(at=clock.now(), attempt=action.attempt, leftovers=leftovers + here)
+
+    async def ask_scheduler(self, action: act.AskScheduler) -> ev.Event:
+        """What becomes of the job we are in."""
+        job, state = self._spec.job, JobState.UNKNOWN
+        if job is not None:
+            asked = SCHEDULERS[job.scheduler].state
+            state = await asyncio.to_thread(asked, job.job_id, os.environ)
+        return ev.SchedulerAnswered(at=clock.now(), attempt=action.attempt, state=state)
+
+    async def requeue_job(self, action: act.RequeueJob) -> ev.Event:
+        """Have it queued again."""
+        job, refused = self._spec.job, "there is no job"
+        if job is not None:
+            asked = SCHEDULERS[job.scheduler].requeue
+            refused = await asyncio.to_thread(asked, job.job_id, os.environ)
+        return ev.JobRequeued(at=clock.now(), attempt=action.attempt, refused=refused)
 
     def plan(self, attempt: int, hosts: Sequence[str], resume_from: str) -> Plan:
         """What the launcher will be given."""

@@ -110,6 +110,20 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             metavar="TIME",
         ),
         _option(
+            "--signal-before",
+            "before the deadline the ranks get SIGTERM, so that they can save (default: 5m, of a "
+            "short allocation a tenth)",
+            type=duration,
+            default=300.0,
+            metavar="TIME",
+        ),
+        _option(
+            "--requeue",
+            "have the scheduler queue the job again after walltime, preemption or when spares run "
+            "out; the same run folder then goes on",
+            action="store_true",
+        ),
+        _option(
             "--max-relaunches",
             "relaunches in a row without progress that reached a complete checkpoint (default: 5)",
             type=whole(0),

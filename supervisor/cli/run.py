@@ -45,6 +45,8 @@ class Options:
     idle_timeout: float
     startup_timeout: float
     grace: float
+    signal_before: float
+    requeue: bool
     max_relaunches: int
     walltime: float | None
     checkpoint_dir: str | None
@@ -127,7 +129,7 @@ def _spec(
             options.launcher, allocation.virtual, allocation.this_machine, environ
         ),
         deadline=_deadline(options, allocation),
-        settings=_settings(options, parts),
+        settings=_settings(options, parts, allocation),
         checkpoint_dir=Path(options.checkpoint_dir).absolute() if options.checkpoint_dir else None,
         console=options.console,
         rank_logs=options.rank_logs,
@@ -137,6 +139,7 @@ def _spec(
         cpu_bind=options.cpu_bind,
         probe_scripts=tuple(_script(given) for given in options.probe_script),
         verbosity=options.v - options.q,
+        job=allocation.job,
     )
 
 
@@ -154,7 +157,7 @@ def _script(given: str) -> Path:
     return path
 
 
-def _settings(options: Options, parts: Split) -> Settings:
+def _settings(options: Options, parts: Split, allocation: Allocation) -> Settings:
     return Settings(
         ranks_per_host=parts.ranks_per_host,
         checkpoints=options.checkpoint_dir is not None,
@@ -164,6 +167,9 @@ def _settings(options: Options, parts: Split) -> Settings:
         startup_timeout=options.startup_timeout,
         silence_timeout=min(_SILENCE_SECONDS, options.idle_timeout / 2),
         grace=options.grace,
+        signal_before=options.signal_before,
+        requeue=options.requeue,
+        scheduler=allocation.job.scheduler if allocation.job else "",
         preflight=options.preflight,
         jitter=tuple(0.5 + byte / 256 for byte in os.urandom(16)),
     )

@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     GAVE_UP = "gave_up"
     DRAINED = "drained"
     STOPPED = "stopped"
+    REQUEUED = "requeued"  # not over: it goes on in the next allocation
 
 
 @value
@@ -90,6 +91,20 @@ class Sweep:
 
 
 @value
+class AskScheduler:
+    """Find out what becomes of the job. Answered by SchedulerAnswered."""
+
+    attempt: int
+
+
+@value
+class RequeueJob:
+    """Have the scheduler queue the job again. Answered by JobRequeued, if we live to hear it."""
+
+    attempt: int
+
+
+@value
 class Finish:
     """The run is over: say so and leave with this exit code. Nothing follows it."""
 
@@ -109,5 +124,7 @@ Action = (
     | RetireHost
     | Announce
     | Sweep
+    | AskScheduler
+    | RequeueJob
     | Finish
 )

@@ -10,8 +10,9 @@ stacks are dumped first, and a step that rises meanwhile calls it off.
 
 from dataclasses import replace
 
-from supervisor.core import orders, progress, words
+from supervisor.core import notice, orders, progress, words
 from supervisor.core.actions import Action, DumpStacks, Outcome, ProbeHosts
+from supervisor.core.deadline import grace_on_request, last_moment, time_to_save
 from supervisor.core.events import LaunchFailed
 from supervisor.core.evidence import first_failure, last_exception, succeeded
 from supervisor.core.judge import judge
@@ -26,7 +27,6 @@ from supervisor.errors import ExitCode
 
 HURRIED_GRACE = 0.5  # after a second request to stop
 DOOMED_GRACE = 10.0  # an attempt that lost a part of itself can save nothing together
-CLEARING = 5.0  # seconds from SIGKILL until nothing is left of an attempt
 LOOK_AGAIN = 3.0  # silence_timeouts between two looks at the same silent host
 
 
@@ -43,7 +43,7 @@ def launching(state: State, now: float) -> Move | None:
 
 def _refused(state: State, why: str) -> Move:
     if state.stop is not None:
-        return orders.sweep("stop", state, orders.stop_finish(state))
+        return orders.stop(state)
     message = f"attempt {state.attempt} could not be launched: {why}"
     finish = orders.finished(state, Outcome.GAVE_UP, ExitCode.PLATFORM, message)
     return orders.sweep("refused", state, finish)
@@ -108,7 +108,7 @@ def looking(state: State) -> Actions:
 
 def _ended(state: State, now: float) -> Move:
     if state.stop is not None:
-        return orders.sweep("stop", state, orders.stop_finish(state))
+        return orders.stop(state)
     if succeeded(state.evidence):
         message = words.succeeded(state.evidence)
         finish = orders.finished(state, Outcome.SUCCEEDED, ExitCode.SUCCEEDED, message)
@@ -130,9 +130,17 @@ def _to_probe(state: State, blamed: int) -> tuple[str, ...]:
 
 
 def _end_on_request(state: State, now: float) -> Move:
-    drain = state.stop is not None and state.stop.drain
-    grace = HURRIED_GRACE if state.hurry else state.settings.grace
-    return orders.end(state, now, None, "drain" if drain else "stop requested", grace)
+    grace = HURRIED_GRACE if state.hurry else grace_on_request(state, now)
+    asked, question = orders.inquiry(state)
+    return orders.end(asked, now, None, _request(state), grace, question)
+
+
+def _request(state: State) -> str:
+    if state.stop is None or state.stop.drain:
+        return "drain"
+    if notice.announces(state.stop):
+        return f"{notice.SIGNALS[state.stop.signal or 0]} announces the end of the job"
+    return "stop requested"
 
 
 def _is_lost(state: State) -> bool:
@@ -164,21 +172,10 @@ def _end_for_fault(state: State, now: float) -> Move:
     return orders.end(state, now, None, why, _doomed_grace(state), said)
 
 
-def last_moment(state: State) -> float | None:
-    """When an attempt must be told to end so that it, and what it leaves, is gone by the deadline.
-
-    Of a short allocation a tenth must do.
-    """
-    if state.deadline is None:
-        return None
-    whole = state.deadline - (state.started_at or 0.0)
-    return state.deadline - min(state.settings.grace + CLEARING, whole / 10)
-
-
 def _end_for_walltime(state: State, now: float) -> Move:
     left = max(0.0, (state.deadline or now) - now)
     why = f"{left:.0f} s are left before the deadline"
-    return orders.end(state, now, Cause.WALLTIME, why, min(state.settings.grace, left))
+    return orders.end(state, now, Cause.WALLTIME, why, time_to_save(state, now))
 
 
 def _doomed_grace(state: State) -> float:

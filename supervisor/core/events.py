@@ -21,6 +21,18 @@ class RunStarted:
     deadline: float | None
     settings: Settings
     command: tuple[str, ...] = ()
+    allocation: str = ""  # which job of the scheduler's, and which start of it; empty: none
+
+
+@value
+class AllocationGranted:
+    """The run goes on in another allocation: its job was queued again, or another one follows."""
+
+    at: float
+    active: tuple[str, ...]
+    spares: tuple[str, ...]
+    deadline: float | None
+    allocation: str
 
 
 @value
@@ -164,6 +176,24 @@ class StopRequested:
 
 
 @value
+class SchedulerAnswered:
+    """What the scheduler says of the job when a signal asks for the end: one of notice.JobState."""
+
+    at: float
+    attempt: int
+    state: str
+
+
+@value
+class JobRequeued:
+    """The scheduler's answer to a wish to be queued again; `refused` says why not."""
+
+    at: float
+    attempt: int
+    refused: str = ""
+
+
+@value
 class SweepFinished:
     """After the last attempt nothing of the run is left on any reachable host."""
 
@@ -181,6 +211,7 @@ class Ticked:
 
 Event = (
     RunStarted
+    | AllocationGranted
     | SupervisorReturned
     | CheckpointChosen
     | AttemptLaunched
@@ -192,21 +223,26 @@ Event = (
     | HostProbed
     | StacksDumped
     | StopRequested
+    | SchedulerAnswered
+    | JobRequeued
     | SweepFinished
     | Ticked
 )
 
 __all__ = [
+    "AllocationGranted",
     "AttemptEnded",
     "AttemptLaunched",
     "CheckpointChosen",
     "Event",
     "HitSeen",
     "HostProbed",
+    "JobRequeued",
     "LaunchFailed",
     "ProgressSeen",
     "RankFailed",
     "RunStarted",
+    "SchedulerAnswered",
     "StacksDumped",
     "StopRequested",
     "SupervisorReturned",

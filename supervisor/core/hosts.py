@@ -60,6 +60,23 @@ def make_ledger(active: Iterable[str], spares: Iterable[str]) -> Ledger:
     )
 
 
+def renew(old: Ledger, active: Iterable[str], spares: Iterable[str]) -> Ledger:
+    """The ledger of another allocation: a host that was retired holds a rank only where no other
+    is left for its place.
+    """
+    ledger = make_ledger(active, spares)
+    names = spelling(ledger)
+    here = [(names.get(canonical_host(entry.host)), entry) for entry in old.retired]
+    bad = tuple(replace(entry, host=name) for name, entry in here if name is not None)
+    for entry in bad:
+        if entry.host in ledger.spares:
+            ledger = retire(ledger, entry)
+    for entry in bad:
+        if entry.host in ledger.active and ledger.spares:
+            ledger = promote(ledger, entry)
+    return ledger
+
+
 def spelling(ledger: Ledger) -> Mapping[str, str]:
     """Canonical name -> the ledger's own name, for every host that can still be blamed."""
     return _spelling(ledger.active, ledger.spares)

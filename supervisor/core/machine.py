@@ -14,7 +14,7 @@ been performed.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from supervisor.core import alive, orders
+from supervisor.core import alive, deadline, orders
 from supervisor.core.actions import Action, DumpStacks
 from supervisor.core.events import Event
 from supervisor.core.hosts import Ledger
@@ -58,7 +58,7 @@ def next_wake(state: State) -> float | None:
         case Phase.RUNNING if state.evidence.fault_at is not None:
             return alive.settled_at(state)
         case Phase.RUNNING:
-            return alive.last_moment(state)
+            return deadline.last_moment(state)
         case _:
             return None
 
@@ -66,7 +66,9 @@ def next_wake(state: State) -> float | None:
 def outstanding(state: State) -> Actions:
     """What a supervisor that took over performs again: the actions whose answers have not come."""
     retired = orders.retirements(Ledger(), state.ledger)
-    return (*retired, *OUTSTANDING.get(state.phase, _nothing)(state))
+    unanswered = state.inquired and state.answer is None
+    question = orders.asking(state) if unanswered else ()
+    return (*retired, *question, *OUTSTANDING.get(state.phase, _nothing)(state))
 
 
 def _nothing(state: State) -> Actions:
@@ -81,6 +83,7 @@ OUTSTANDING: Mapping[Phase, Callable[[State], Actions]] = {
     Phase.DUMPING: lambda state: (DumpStacks(attempt=state.attempt),),
     Phase.ENDING: orders.ending_orders,
     Phase.SWEEPING: orders.sweeping,
+    Phase.REQUEUING: orders.requeuing,
     Phase.FINISHED: lambda state: () if state.finish is None else (state.finish,),
 }
 

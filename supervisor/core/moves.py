@@ -15,7 +15,7 @@ from supervisor.core.hosts import Retired, retire
 from supervisor.core.judge import judge
 from supervisor.core.orders import Actions, Move
 from supervisor.core.owners import probe_cause, probe_words
-from supervisor.core.policy import Relaunch, Stop, choose, place, stops
+from supervisor.core.policy import Relaunch, Stop, choose, place, stops, wants_requeue
 from supervisor.core.signature import Cause
 from supervisor.core.state import Phase, State
 from supervisor.core.testimony import known
@@ -38,7 +38,7 @@ def new(state: State, now: float) -> Move | None:
 def probing(state: State, now: float) -> Move | None:
     """Wait for every host, judge, and see that as many spares are fit as will be needed."""
     if state.stop is not None:
-        return orders.sweep("stop", state, orders.stop_finish(state))
+        return orders.stop(state)
     if state.unanswered:
         return None
     fit = _drop_bad_spares(state)
@@ -49,7 +49,7 @@ def probing(state: State, now: float) -> Move | None:
     unasked = tuple(host for host in wanted if host not in fit.asked)
     if unasked:
         return orders.ask("ask_more", fit, unasked, gone)
-    if not fit.attempt:
+    if fit.evidence.ended is None:
         return _after_preflight(fit, verdict, now, gone)
     if stop is not None:
         return orders.give_up(fit, verdict, stop, gone)
@@ -59,7 +59,7 @@ def probing(state: State, now: float) -> Move | None:
 def preparing(state: State, now: float) -> Move | None:
     """With the checkpoint known, all facts are there: decide."""
     if state.stop is not None:
-        return orders.sweep("stop", state, orders.stop_finish(state))
+        return orders.stop(state)
     if state.checkpoint is None:
         return None
     if state.verdict is None:
@@ -73,17 +73,30 @@ def preparing(state: State, now: float) -> Move | None:
 def waiting(state: State, now: float) -> Move | None:
     """Back off until it is time."""
     if state.stop is not None:
-        return orders.sweep("stop", state, orders.stop_finish(state))
+        return orders.stop(state)
     if state.wake_at is not None and now < state.wake_at:
         return None
     return orders.launch(state, now)
 
 
 def sweeping(state: State, now: float) -> Move | None:
-    """Nothing follows but the end."""
-    if state.sweep is None or state.finish is None:
+    """Nothing follows but the end, and for a job that can go on later its place in the queue."""
+    unknown = state.finish is None and state.inquired and state.answer is None
+    if state.sweep is None or unknown:
         return None
-    return "swept", state, (state.finish,)
+    finish = state.finish or orders.stop_finish(state)
+    ended = replace(state, finish=finish)
+    if wants_requeue(finish.outcome, finish.exit_code, state.settings):
+        return "requeue", ended, orders.requeuing(ended)
+    return "swept", ended, (finish,)
+
+
+def requeuing(state: State, now: float) -> Move | None:
+    """The scheduler may end us before it has answered."""
+    if state.requeued is None:
+        return None
+    finish = orders.after_requeue(state)
+    return "answered", replace(state, finish=finish), (finish,)
 
 
 def finished(state: State, now: float) -> Move | None:
@@ -101,6 +114,7 @@ BY_PHASE: Mapping[Phase, Callable[[State, float], Move | None]] = {
     Phase.DUMPING: alive.dumping,
     Phase.ENDING: alive.ending,
     Phase.SWEEPING: sweeping,
+    Phase.REQUEUING: requeuing,
     Phase.FINISHED: finished,
 }
 
@@ -135,19 +149,23 @@ def _drop_bad_spares(state: State) -> State:
     return state
 
 
+def _before(state: State) -> str:
+    return f"before attempt {state.attempt + 1}" if state.attempt else "before the first attempt"
+
+
 def _after_preflight(state: State, verdict: Verdict, now: float, gone: Actions) -> Move:
     """Before the first attempt bad hosts are replaced; a place where nothing answers is unfit."""
     if not verdict.charges and verdict.cause in (Cause.LAUNCHER, Cause.ENVIRONMENT):
-        message = f"before the first attempt: {verdict.why}"
+        message = f"{_before(state)}: {verdict.why}"
         finish = orders.finished(state, Outcome.GAVE_UP, ExitCode.PLATFORM, message)
         return orders.sweep("give_up", state, finish, gone)
     ledger, placed = place(orders.case_of(state, verdict, now))
     if ledger is None:
         finish = orders.finished(
-            state, Outcome.GAVE_UP, ExitCode.REQUEUE, f"before the first attempt: {placed}"
+            state, Outcome.GAVE_UP, ExitCode.REQUEUE, f"{_before(state)}: {placed}"
         )
         return orders.sweep("give_up", state, finish, gone)
     said = orders.retirements(state.ledger, ledger)
     if said:
-        said = (*said, orders.announce(state, f"before the first attempt: {placed}"))
+        said = (*said, orders.announce(state, f"{_before(state)}: {placed}"))
     return orders.prepare("probed", replace(state, ledger=ledger), (*gone, *said))

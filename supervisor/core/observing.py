@@ -10,16 +10,19 @@ from dataclasses import replace
 from supervisor.core import evidence as facts
 from supervisor.core import progress
 from supervisor.core.events import (
+    AllocationGranted,
     AttemptEnded,
     AttemptLaunched,
     CheckpointChosen,
     Event,
     HitSeen,
     HostProbed,
+    JobRequeued,
     LaunchFailed,
     ProgressSeen,
     RankFailed,
     RunStarted,
+    SchedulerAnswered,
     StacksDumped,
     StopRequested,
     SupervisorReturned,
@@ -27,7 +30,8 @@ from supervisor.core.events import (
     Ticked,
 )
 from supervisor.core.evidence import Evidence
-from supervisor.core.hosts import make_ledger, suspect
+from supervisor.core.hosts import make_ledger, renew, suspect
+from supervisor.core.notice import ANNOUNCING, LATE
 from supervisor.core.policy import refill
 from supervisor.core.signature import Cause, Hit
 from supervisor.core.state import Phase, State
@@ -36,10 +40,11 @@ from supervisor.core.testimony import accused, known
 ALIVE = frozenset({Phase.LAUNCHING, Phase.RUNNING, Phase.DUMPING, Phase.ENDING})
 TELLING = ALIVE | {Phase.PROBING}  # kernel logs of other hosts arrive late
 FATAL = frozenset({Cause.NODE_LOST, Cause.NODE_HARDWARE, Cause.GPU_MEMORY_HW})
-DEADLINE_SLACK = 5.0  # schedulers' clocks differ from ours, and some end a job a little early
 
 Word = ProgressSeen | RankFailed | HitSeen | HostProbed
-Milestone = AttemptLaunched | LaunchFailed | AttemptEnded | StacksDumped | SweepFinished
+Milestone = (
+    AttemptLaunched | LaunchFailed | AttemptEnded | StacksDumped | SweepFinished | JobRequeued
+)
 HEARD: dict[type[Word | Milestone], frozenset[Phase]] = {
     AttemptLaunched: frozenset({Phase.LAUNCHING}),
     LaunchFailed: frozenset({Phase.LAUNCHING}),
@@ -50,6 +55,7 @@ HEARD: dict[type[Word | Milestone], frozenset[Phase]] = {
     HostProbed: frozenset({Phase.RUNNING, Phase.PROBING}),
     StacksDumped: frozenset({Phase.DUMPING}),
     SweepFinished: frozenset({Phase.SWEEPING}),
+    JobRequeued: frozenset({Phase.REQUEUING}),
 }
 
 
@@ -58,8 +64,12 @@ def observe(state: State, event: Event) -> State:
     match event:
         case RunStarted():
             return _started(state, event) if state.phase is Phase.NEW else state
+        case AllocationGranted():
+            return _granted(state, event)
         case StopRequested():
             return _stop_requested(state, event)
+        case SchedulerAnswered():
+            return _scheduler_answered(state, event)
         case SupervisorReturned():
             return _returned(state, event)
         case Ticked():
@@ -102,6 +112,8 @@ def _passed(state: State, event: Milestone) -> State:
             return _ended(state, event)
         case StacksDumped():
             return replace(state, stacks=event)
+        case JobRequeued():
+            return replace(state, requeued=event)
         case _:
             return replace(state, sweep=event)
 
@@ -112,15 +124,46 @@ def _started(state: State, event: RunStarted) -> State:
         run_id=event.run_id,
         started_at=event.at,
         deadline=event.deadline,
+        allocation=event.allocation,
+        allotted=(*event.active, *event.spares),
         settings=event.settings,
         ledger=make_ledger(event.active, event.spares),
+    )
+
+
+def _granted(state: State, event: AllocationGranted) -> State:
+    """Whatever ran in the old allocation has ended with it; what was learned is kept."""
+    if state.started_at is None or event.at <= state.started_at:
+        return state
+    return State(
+        run_id=state.run_id,
+        started_at=event.at,
+        deadline=event.deadline,
+        allocation=event.allocation,
+        allotted=(*event.active, *event.spares),
+        settings=state.settings,
+        attempt=state.attempt,
+        ledger=renew(state.ledger, event.active, event.spares),
+        budget=state.budget,
+        pace=state.pace,
+        evidence=Evidence(attempt=state.attempt),
+        returned=state.returned,
+        returned_at=state.returned_at,
     )
 
 
 def _stop_requested(state: State, event: StopRequested) -> State:
     if state.stop is None:
         return replace(state, stop=event)
+    if event.signal in ANNOUNCING:  # said again
+        return state
     return replace(state, hurry=state.hurry or event.at > state.stop.at)
+
+
+def _scheduler_answered(state: State, event: SchedulerAnswered) -> State:
+    if event.attempt != state.attempt or not state.inquired or state.answer is not None:
+        return state
+    return replace(state, answer=event)
 
 
 def _returned(state: State, event: SupervisorReturned) -> State:
@@ -145,10 +188,12 @@ def _progress_seen(state: State, event: ProgressSeen) -> State:
     watch = progress.with_digest(state.watch, event)
     if watch is state.watch:
         return state
-    old, evidence = state.evidence, state.evidence
+    old, evidence, pace = state.evidence, state.evidence, state.pace
     if event.step is not None:
         first = event.step if old.first_step is None else old.first_step
         top = max(event.step, old.top_step or event.step, event.top_step or event.step)
+        if old.first_step is None:
+            pace = progress.started(pace, state.watch, event.step_at or event.at)
         evidence = replace(old, first_step=first, top_step=top, risen_at=event.step_at)
     silent = progress.silent_hosts(event, state.settings)
     missing = progress.missing_hosts(watch, state.settings)
@@ -156,7 +201,7 @@ def _progress_seen(state: State, event: ProgressSeen) -> State:
         state,
         watch=watch,
         evidence=evidence,
-        pace=progress.learned(state.pace, state.watch.digest, event),
+        pace=progress.learned(pace, state.watch.digest, event),
         ledger=suspect(state.ledger, known((*silent, *missing), state.ledger)),
     )
 
@@ -176,7 +221,7 @@ def _fatal(state: State, hit: Hit) -> bool:
 
 
 def _ended(state: State, event: AttemptEnded) -> State:
-    late = state.deadline is not None and event.at >= state.deadline - DEADLINE_SLACK
+    late = state.deadline is not None and event.at >= state.deadline - LATE
     return replace(state, evidence=replace(state.evidence, ended=event, past_deadline=late))
 
 

@@ -5,22 +5,24 @@ Owns how a move and its actions are put together. When each is made belongs to a
 
 from dataclasses import replace
 
-from supervisor.core import words
+from supervisor.core import deadline, notice, words
 from supervisor.core.actions import (
     Action,
     Announce,
+    AskScheduler,
     ChooseCheckpoint,
     EndAttempt,
     Finish,
     Launch,
     Outcome,
     ProbeHosts,
+    RequeueJob,
     RetireHost,
     Sweep,
 )
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger, retired_hosts, suspect
-from supervisor.core.policy import Case, Stop
+from supervisor.core.policy import Case, Stop, end_code
 from supervisor.core.progress import Watch
 from supervisor.core.signature import Cause
 from supervisor.core.state import State
@@ -29,8 +31,6 @@ from supervisor.errors import ExitCode
 
 Actions = tuple[Action, ...]
 Move = tuple[str, State, Actions]
-
-SIGINT = 2
 
 
 def ask(trigger: str, state: State, hosts: tuple[str, ...], before: Actions = ()) -> Move:
@@ -123,8 +123,8 @@ def retirements(old: Ledger, new: Ledger) -> Actions:
     )
 
 
-def sweep(trigger: str, state: State, finish: Finish, before: Actions = ()) -> Move:
-    """See that nothing of the run is left, then finish."""
+def sweep(trigger: str, state: State, finish: Finish | None, before: Actions = ()) -> Move:
+    """See that nothing of the run is left, then finish; with None, by what was asked for."""
     leaving = replace(state, finish=finish, wake_at=None, unanswered=frozenset(), looking=())
     return trigger, leaving, (*before, *sweeping(leaving))
 
@@ -143,14 +143,53 @@ def finished(state: State, outcome: Outcome, exit_code: int, message: str) -> Fi
     return Finish(attempt=state.attempt, outcome=outcome, exit_code=int(exit_code), message=message)
 
 
+def stop(state: State) -> Move:
+    """The end that was asked for; what it means, the scheduler may know."""
+    asked, question = inquiry(state)
+    return sweep("stop", asked, None, question)
+
+
+def inquiry(state: State) -> tuple[State, Actions]:
+    """Ask the scheduler, once, where a signal may have come from it."""
+    if state.inquired or not state.settings.scheduler or not notice.is_askable(state.stop):
+        return state, ()
+    return replace(state, inquired=True), asking(state)
+
+
+def asking(state: State) -> Actions:
+    """The question what becomes of the job."""
+    return (AskScheduler(attempt=state.attempt),)
+
+
+def requeuing(state: State) -> Actions:
+    """The wish to be queued again."""
+    return (RequeueJob(attempt=state.attempt),)
+
+
 def stop_finish(state: State) -> Finish:
-    """The end that was asked for."""
-    drain = state.stop is not None and state.stop.drain
-    signal = state.stop.signal if state.stop else None
-    outcome = Outcome.DRAINED if drain else Outcome.STOPPED
-    code = ExitCode.INTERRUPTED if signal == SIGINT else ExitCode.TERMINATED
-    message = words.stopped(state.attempt, outcome, signal)
-    return finished(state, outcome, ExitCode.SUCCEEDED if drain else code, message)
+    """The end that was asked for, by what it turned out to be."""
+    assert state.stop is not None
+    if state.stop.drain:
+        message = words.drained(state.attempt)
+        return finished(state, Outcome.DRAINED, ExitCode.SUCCEEDED, message)
+    end = notice.end_of(state.stop, state.answer, state.deadline, deadline.lead(state.settings))
+    if end.cause is None:
+        interrupted = state.stop.signal == notice.SIGINT
+        code = ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED
+        return finished(state, Outcome.STOPPED, code, words.stopped(state.attempt, end.why))
+    queued = state.answer is not None and state.answer.state == notice.JobState.REQUEUED
+    outcome = Outcome.REQUEUED if queued else Outcome.GAVE_UP
+    message = words.ended(state.attempt, end.cause, end.why)
+    return finished(state, outcome, end_code(end.cause, state.settings), message)
+
+
+def after_requeue(state: State) -> Finish:
+    """The end that was due, with what the scheduler said to being asked to queue the job again."""
+    assert state.finish is not None
+    refused = "" if state.requeued is None else state.requeued.refused
+    message = words.requeued(state.finish.message, refused)
+    outcome = Outcome.GAVE_UP if refused else Outcome.REQUEUED
+    return replace(state.finish, outcome=outcome, message=message)
 
 
 def announce(state: State, text: str, grounds: tuple[str, ...] = ()) -> Announce:
@@ -166,6 +205,7 @@ def case_of(state: State, verdict: Verdict, now: float) -> Case:
         ledger=state.ledger,
         budget=state.budget,
         settings=state.settings,
-        deadline=state.deadline,
+        last_moment=deadline.last_moment(state),
+        relaunch_cost=deadline.relaunch_cost(state.settings, state.pace),
         now=now,
     )

@@ -88,7 +88,8 @@ class Case:
     ledger: Ledger
     budget: Budget
     settings: Settings
-    deadline: float | None
+    last_moment: float | None  # when an attempt must begin to end
+    relaunch_cost: float
     now: float
 
 
@@ -128,8 +129,31 @@ def stops(case: Case) -> Stop | None:
     code = (
         cure.exit_code if cure.stop and cure.exit_code is not None else command_code(case.evidence)
     )
+    if verdict.cause in (Cause.WALLTIME, Cause.PREEMPTED):
+        code = end_code(verdict.cause, case.settings)
     outcome = Outcome.SUCCEEDED if verdict.cause is Cause.SUCCESS else Outcome.GAVE_UP
     return Stop(ledger=case.ledger, outcome=outcome, exit_code=code, why="")
+
+
+def end_code(cause: Cause, settings: Settings) -> int:
+    """The exit code of an end that the scheduler brought: 75 where the run goes on later."""
+    if cause is Cause.WALLTIME and not settings.requeue:
+        return int(ExitCode.TERMINATED)
+    return int(ExitCode.REQUEUE)
+
+
+def wants_requeue(outcome: Outcome, exit_code: int, settings: Settings) -> bool:
+    """Whether another allocation may help and was wished for. A command that itself exits 75 (try
+    again later, says sysexits.h) asks for it too.
+    """
+    gave_up = outcome is Outcome.GAVE_UP and exit_code == ExitCode.REQUEUE
+    return gave_up and settings.requeue and bool(settings.scheduler)
+
+
+def can_go_on(outcome: Outcome, exit_code: int) -> bool:
+    """Whether a finished run goes on when it is given another allocation."""
+    ended_by_time = outcome is Outcome.GAVE_UP and exit_code == ExitCode.TERMINATED
+    return exit_code == ExitCode.REQUEUE or ended_by_time
 
 
 def refill(budget: Budget, reached: int | None) -> Budget:
@@ -161,12 +185,11 @@ def _exhausted(case: Case) -> Stop | None:
     if case.budget.used >= settings.max_relaunches:
         code = ExitCode.HANG if cure.exit_code is ExitCode.HANG else ExitCode.NO_PROGRESS
         return _stop(case, code, _spent(case))
-    left = None if case.deadline is None else case.deadline - case.now - _wait(case)
-    if left is not None and left < settings.relaunch_cost:
-        cost = f"a relaunch needs {settings.relaunch_cost:.0f} s"
-        return _stop(
-            case, ExitCode.REQUEUE, f"{max(left, 0):.0f} s are left before the deadline and {cost}"
-        )
+    left = None if case.last_moment is None else case.last_moment - case.now - _wait(case)
+    if left is not None and left < case.relaunch_cost:
+        why = f"{max(left, 0):.0f} s are left before an attempt must end for the deadline"
+        cost = f"a relaunch needs {case.relaunch_cost:.0f} s"
+        return _stop(case, ExitCode.REQUEUE, f"{why}, and {cost}")
     return None
 
 

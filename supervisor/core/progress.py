@@ -22,6 +22,7 @@ from supervisor.core.value import value
 from supervisor.wire import RankPhase
 
 MAX_TIMES = 64
+MAX_STARTS = 8
 ENOUGH_TIMES = 5  # fewer say nothing of how long a step may take
 QUANTILE = 0.9
 DYING = 300.0  # seconds of silence after an exception, when no step time is known
@@ -38,6 +39,7 @@ class Pace:
 
     times: tuple[float, ...] = ()  # newest last
     states_steps: bool = False  # an attempt of this run has stated steps
+    starts: tuple[float, ...] = ()  # from launch to first step, newest last
 
 
 @value
@@ -74,6 +76,12 @@ def learned(pace: Pace, old: ProgressSeen | None, new: ProgressSeen) -> Pace:
         return known
     each = (new.step_at - old.step_at) / (new.step - old.step)
     return replace(known, times=(*known.times, each)[-MAX_TIMES:])
+
+
+def started(pace: Pace, watch: Watch, step_at: float) -> Pace:
+    """Take how long an attempt took from its launch to its first step."""
+    took = max(0.0, step_at - watch.launched_at)
+    return replace(pace, starts=(*pace.starts, took)[-MAX_STARTS:])
 
 
 def step_limit(pace: Pace, settings: Settings, *, died: bool = False) -> float:

@@ -25,6 +25,11 @@ class Settings:
     step_factor: float = 10.0  # learned limit = factor x a high quantile of step times
     silence_timeout: float = 20.0  # a host none of whose shims beat, while others do, is suspect
     grace: float = 30.0  # between SIGTERM and SIGKILL
+    signal_before: float = (
+        300.0  # before the deadline the attempt is told to end, so that it can save
+    )
+    requeue: bool = False  # have the scheduler queue the job again where that can help
+    scheduler: str = ""  # which can be asked what becomes of the job; empty: none
     settle: float = (
         3.0  # between proof of a fault and ending the attempt, for the rest of the story to arrive
     )

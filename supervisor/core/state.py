@@ -13,7 +13,9 @@ from supervisor.core.actions import Finish
 from supervisor.core.events import (
     AttemptLaunched,
     CheckpointChosen,
+    JobRequeued,
     LaunchFailed,
+    SchedulerAnswered,
     StacksDumped,
     StopRequested,
     SweepFinished,
@@ -39,6 +41,7 @@ class Phase(StrEnum):
     DUMPING = "dumping"  # a hang is suspected: the ranks' stacks are asked for
     ENDING = "ending"  # the attempt has been told to end
     SWEEPING = "sweeping"  # no attempt will follow
+    REQUEUING = "requeuing"  # nothing is left, and the scheduler is asked to queue the job again
     FINISHED = "finished"
 
 
@@ -98,7 +101,8 @@ TRANSITIONS: Mapping[Phase, Mapping[str, Phase]] = {
         "give_up": Phase.SWEEPING,
         "stop": Phase.SWEEPING,
     },
-    Phase.SWEEPING: {"swept": Phase.FINISHED},
+    Phase.SWEEPING: {"swept": Phase.FINISHED, "requeue": Phase.REQUEUING},
+    Phase.REQUEUING: {"answered": Phase.FINISHED},
     Phase.FINISHED: {},
 }
 
@@ -111,6 +115,8 @@ class State:
     run_id: str = ""
     started_at: float | None = None
     deadline: float | None = None
+    allocation: str = ""
+    allotted: tuple[str, ...] = ()  # its hosts, as it began
     settings: Settings = field(default_factory=lambda: Settings(ranks_per_host=1))
     attempt: int = 0  # the newest launched, or about to be; 0 before the first
     ledger: Ledger = field(default_factory=Ledger)
@@ -132,6 +138,9 @@ class State:
     end_grace: float = 0.0  # of the newest order to end the attempt
     stop: StopRequested | None = None
     hurry: bool = False  # a second request to stop
+    inquired: bool = False  # the scheduler has been asked what the request to stop means
+    answer: SchedulerAnswered | None = None
+    requeued: JobRequeued | None = None
     finish: Finish | None = None
     returned: int = 0  # supervisors that took over from one that had died
     returned_at: float | None = None

@@ -19,6 +19,10 @@ def waited_for(state: State) -> str | None:
             return f"attempt {state.attempt}: {_up(state)}, waiting for the first step"
         case Phase.ENDING:
             return f"waiting for attempt {state.attempt} to end"
+        case Phase.SWEEPING if state.sweep is not None:
+            return "asking the scheduler what becomes of the job"
+        case Phase.REQUEUING:
+            return "asking the scheduler to queue the job again"
         case Phase.SWEEPING:
             return "seeing that nothing of the run is left on any host"
         case _:

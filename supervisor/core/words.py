@@ -4,7 +4,6 @@ Owns wording only. Each line names the attempt, the cause, the host, the evidenc
 happens next, since at three in the morning nobody looks anything up.
 """
 
-from supervisor.core.actions import Outcome
 from supervisor.core.evidence import Evidence
 from supervisor.core.policy import Relaunch, Stop
 from supervisor.core.quotes import Quote
@@ -12,7 +11,6 @@ from supervisor.core.signature import Cause
 from supervisor.core.verdict import Verdict
 
 MAX_LAST_WORDS = 3
-SIGNALS = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}
 
 
 def failed(evidence: Evidence, verdict: Verdict) -> str:
@@ -44,7 +42,7 @@ def gave_up(evidence: Evidence, verdict: Verdict, decision: Stop) -> str:
     at fault.
     """
     if verdict.cause in (Cause.WALLTIME, Cause.PREEMPTED):
-        return f"attempt {evidence.attempt} ended: {verdict.cause}: {verdict.why}"
+        return ended(evidence.attempt, verdict.cause, verdict.why)
     reason = f"; giving up: {decision.why}" if decision.why else "; a relaunch cannot help"
     return f"{failed(evidence, verdict)}{last_words(evidence, verdict)}{reason}"
 
@@ -67,12 +65,29 @@ def succeeded(evidence: Evidence) -> str:
     return f"succeeded in attempt {evidence.attempt}{step}"
 
 
-def stopped(attempt: int, outcome: Outcome, signal: int | None) -> str:
+def ended(attempt: int, cause: Cause, why: str) -> str:
+    """The end that the scheduler or the deadline brings."""
+    return f"attempt {attempt} ended: {cause}: {why}"
+
+
+def drained(attempt: int) -> str:
+    """The end of a run that was to launch nothing new."""
+    return f"drained: attempt {attempt} was ended and no other was launched"
+
+
+def stopped(attempt: int, why: str) -> str:
     """The end somebody asked for."""
-    if outcome is Outcome.DRAINED:
-        return f"drained: attempt {attempt} was ended and no other was launched"
-    by = "on request" if signal is None else f"by {SIGNALS.get(signal, f'signal {signal}')}"
-    return f"stopped {by} in attempt {attempt}" if attempt else f"stopped {by} before any attempt"
+    where = f"in attempt {attempt}" if attempt else "before any attempt"
+    if why.startswith(("by ", "on ")):
+        return f"stopped {why} {where}"
+    return f"stopped {where}: {why}"
+
+
+def requeued(message: str, refused: str) -> str:
+    """What was due to be said, and whether the job is queued again."""
+    if refused:
+        return f"{message}; the scheduler does not queue the job again: {refused}"
+    return f"{message}; the job is queued again and goes on from the newest checkpoint"
 
 
 ADVICE = {

@@ -10,7 +10,8 @@ FLAGS = """
 -h --help --version
 --nodes --spare-nodes --min-nodes --ppn --hostfile --virtual-hosts --launcher
 --launcher-args --cpu-bind --scheduler
---preflight --probe-script --idle-timeout --startup-timeout --grace --max-relaunches --walltime
+--preflight --probe-script --idle-timeout --startup-timeout --grace --signal-before --requeue
+--max-relaunches --walltime
 --checkpoint-dir --run-dir --rank-logs --console --signatures --no-shim --dry-run --json -q -v
 """
 

@@ -10,16 +10,19 @@ from hypothesis import strategies as st
 
 from supervisor.core.actions import Action, ChooseCheckpoint, Finish, Launch
 from supervisor.core.events import (
+    AllocationGranted,
     AttemptEnded,
     AttemptLaunched,
     CheckpointChosen,
     Event,
     HitSeen,
     HostProbed,
+    JobRequeued,
     LaunchFailed,
     ProgressSeen,
     RankFailed,
     RunStarted,
+    SchedulerAnswered,
     StacksDumped,
     StopRequested,
     SupervisorReturned,
@@ -27,6 +30,7 @@ from supervisor.core.events import (
     Ticked,
 )
 from supervisor.core.machine import Phase, State, initial, next_wake, outstanding, step
+from supervisor.core.notice import JobState
 from supervisor.core.record import event_from_json, event_to_json
 from supervisor.core.settings import Settings
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
@@ -111,8 +115,23 @@ kinds: tuple[st.SearchStrategy[Callable[..., Event]], ...] = (
     st.just(lambda **when: SweepFinished(**when, leftovers=0)),
     st.builds(
         lambda signal, drain: _timed(StopRequested, signal=signal, drain=drain),
-        st.sampled_from((None, 2, 15)),
+        st.sampled_from((None, 2, 10, 15)),
         st.booleans(),
+    ),
+    st.sampled_from((*JobState, "nonsense")).map(
+        lambda word: _later(SchedulerAnswered, state=word)
+    ),
+    st.sampled_from(("", "not allowed")).map(lambda why: _later(JobRequeued, refused=why)),
+    st.builds(
+        lambda spares, deadline: _timed(
+            AllocationGranted,
+            active=HOSTS[spares:],
+            spares=HOSTS[:spares],
+            deadline=deadline,
+            allocation="slurm 7 start 1",
+        ),
+        st.integers(0, 3),
+        st.none() | st.floats(10, 5000),
     ),
     st.just(lambda at, attempt: SupervisorReturned(at=at)),
     st.just(lambda at, attempt: Ticked(at=at)),
@@ -121,7 +140,7 @@ wild = st.tuples(
     st.one_of(kinds), st.sampled_from((-1, 0, 0, 0, 0, 1)), st.sampled_from((0.0, 0.5, 5.0, 100.0))
 )
 runs = st.builds(
-    lambda spares, limit, least, deadline, preflight, checkpoints: RunStarted(
+    lambda spares, limit, least, deadline, preflight, checkpoints, scheduler: RunStarted(
         at=1.0,
         run_id="r",
         active=HOSTS[: len(HOSTS) - spares],
@@ -134,6 +153,8 @@ runs = st.builds(
             preflight=preflight,
             checkpoints=checkpoints,
             jitter=(0.5, 1.4),
+            requeue=bool(scheduler),
+            scheduler=scheduler,
         ),
     ),
     st.integers(0, 3),
@@ -142,6 +163,7 @@ runs = st.builds(
     st.none() | st.floats(10, 5000),
     st.booleans(),
     st.booleans(),
+    st.sampled_from(("", "slurm")),
 )
 
 
@@ -164,7 +186,8 @@ def check_step(before: State, event: Event, after: State, actions: tuple[Action,
     assert after.budget.used <= after.settings.max_relaunches, "budget exceeded"
     if after.verdict is not None:
         assert set(after.verdict.blame) <= set(HOSTS), "a stranger is blamed"
-    if before.phase is Phase.FINISHED:
+    again = isinstance(event, AllocationGranted)
+    if before.phase is Phase.FINISHED and not again:
         assert () == actions, "a finished run emits nothing"
     for action in actions:
         check_action(before, after, action)
@@ -183,7 +206,7 @@ def check_action(before: State, after: State, action: Action) -> None:
         assert action.attempt == after.attempt
         assert not retired & set(action.hosts), "a retired host holds a rank"
         assert action.hosts, "a launch on no host"
-        assert before.stop is None, "a launch after a stop was asked for"
+        assert after.stop is None, "a launch after a stop was asked for"
     elif isinstance(action, ChooseCheckpoint):
         assert action.attempt in (after.attempt, after.attempt + 1)
     else:
@@ -198,6 +221,8 @@ class Alive:
 
     def heard(self, event: Event) -> None:
         if isinstance(event, AttemptEnded | LaunchFailed) and event.attempt == self.attempt:
+            self.attempt = None
+        if isinstance(event, AllocationGranted):  # it ended with the allocation it ran in
             self.attempt = None
 
     def ordered(self, actions: tuple[Action, ...]) -> None:
@@ -236,7 +261,7 @@ class World:
         self.draw = draw
         self.at = 1.0
 
-    def answer(self, action: Action) -> list[Event]:
+    def answer(self, action: Action) -> list[Event]:  # noqa: C901  # one row an action
         """The events that follow an order."""
         self.at += 1
         when = {"at": self.at, "attempt": action.attempt}
@@ -256,6 +281,10 @@ class World:
                 return [self.end(action.attempt)]
             case "DumpStacks":
                 return [StacksDumped(**when, ranks=6)]
+            case "AskScheduler":
+                return [SchedulerAnswered(**when, state=self.draw(st.sampled_from(JobState)))]
+            case "RequeueJob":
+                return [JobRequeued(**when)]
             case "Sweep":
                 return [SweepFinished(**when, leftovers=0)]
         return []

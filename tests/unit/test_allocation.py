@@ -45,7 +45,7 @@ def test_without_anything_it_is_this_machine() -> None:
 
     assert found.hosts == (HERE,)
     assert found.this_machine
-    assert (found.deadline, found.job_id) == (None, None)
+    assert (found.deadline, found.job) == (None, None)
 
 
 def test_virtual_hosts_are_named_and_need_no_scheduler() -> None:
@@ -73,7 +73,8 @@ def test_pbs_node_file_is_enough_without_qstat(tmp_path: Path) -> None:
 
     assert found.hosts == (HERE, "node2.hpc", "node1")
     assert found.ranks_per_host == 2
-    assert found.job_id == "12.head"
+    assert found.job is not None
+    assert found.job.job_id == "12.head"
     assert found.source == "PBS_NODEFILE of PBS job 12.head"
     assert found.notes == ("deadline unknown: pbs does not tell when job 12.head ends",)
 

@@ -1,11 +1,14 @@
 """The ledger keeps every host in one list and every place in order."""
 
+from dataclasses import replace
+
 from supervisor.core.hosts import (
     Ledger,
     Retired,
     Strike,
     make_ledger,
     promote,
+    renew,
     retire,
     retired_hosts,
     spelling,
@@ -57,3 +60,14 @@ def test_a_host_is_struck_once_an_attempt() -> None:
 
     assert ledger == strike(ledger, Strike(host="a", attempt=1, rank=3))
     assert 2 == len(strike(ledger, Strike(host="a", attempt=2, rank=0)).strikes)
+
+
+def test_another_allocation_keeps_retired_hosts_off_while_there_are_others() -> None:
+    bad = (gone("b"), gone("d"), gone("z"))
+    old = replace(make_ledger(("a",), ()), retired=bad)
+
+    new = renew(old, ("a", "b", "d"), ("c",))
+    assert (("a", "c", "d"), ()) == (new.active, new.spares)
+    assert ("b",) == retired_hosts(new)
+    spare = renew(old, ("a", "c"), ("b",))
+    assert (("a", "c"), (), ("b",)) == (spare.active, spare.spares, retired_hosts(spare))

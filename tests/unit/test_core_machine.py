@@ -56,6 +56,7 @@ STARTED = RunStarted(
 )
 CHOSEN = CheckpointChosen(at=2.0, attempt=1, step=7, path="/c/7")
 LAUNCHED = AttemptLaunched(at=3.0, attempt=1)
+SWEPT = SweepFinished(at=20.0, attempt=1, leftovers=0)
 ENDED = AttemptEnded(
     at=10.0, attempt=1, exit_code=1, signal=None, ranks_total=2, ranks_succeeded=0, reports=True
 )
@@ -134,13 +135,14 @@ def test_a_second_run_on_the_same_state_is_not_started() -> None:
     assert RUNNING == step(RUNNING, replace(STARTED, at=5.0, active=("z",)))[0]
 
 
-@pytest.mark.parametrize("signal", [None, 10])
+@pytest.mark.parametrize("signal", [None, 4])
 def test_a_stop_says_who_asked(signal: int | None) -> None:
-    by = "on request" if signal is None else "by signal 10"
-    _, actions = told(STARTED, CHOSEN, StopRequested(at=3.0, signal=signal), LAUNCHED, ENDED)
+    by = "on request" if signal is None else "by signal 4"
+    stop = StopRequested(at=3.0, signal=signal)
+    _, actions = told(STARTED, CHOSEN, stop, LAUNCHED, ENDED)
 
     assert (Sweep(attempt=1, hosts=("a", "b")),) == actions
-    state = after(STARTED, CHOSEN, StopRequested(at=3.0, signal=signal), LAUNCHED, ENDED)
+    state = after(STARTED, CHOSEN, stop, LAUNCHED, ENDED, SWEPT)
     assert state.finish is not None
     assert f"stopped {by} in attempt 1" == state.finish.message
 
@@ -155,7 +157,7 @@ def test_a_stop_between_attempts_goes_straight_to_the_sweep(before: tuple[Event,
 
 def test_a_stop_and_a_failed_launch_is_a_stop() -> None:
     failed = LaunchFailed(at=4.0, attempt=1, why="no launcher")
-    state = after(STARTED, CHOSEN, StopRequested(at=3.0, signal=2), failed)
+    state = after(STARTED, CHOSEN, StopRequested(at=3.0, signal=2), failed, SWEPT)
 
     assert state.finish is not None
     assert 130 == state.finish.exit_code

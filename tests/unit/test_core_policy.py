@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from supervisor.core.actions import Outcome
+from supervisor.core.deadline import relaunch_cost
 from supervisor.core.events import AttemptEnded, RankFailed
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import make_ledger, retired_hosts
@@ -15,12 +16,15 @@ from supervisor.core.policy import (
     Failure,
     Relaunch,
     Stop,
+    can_go_on,
     choose,
     command_code,
     failure_of,
     refill,
     stops,
+    wants_requeue,
 )
+from supervisor.core.progress import Pace
 from supervisor.core.settings import Settings
 from supervisor.core.signature import Cause
 from supervisor.core.testimony import Charge
@@ -39,7 +43,8 @@ CASE = Case(
     ledger=make_ledger(("a", "b", "c"), ("s",)),
     budget=Budget(),
     settings=SETTINGS,
-    deadline=None,
+    last_moment=None,
+    relaunch_cost=60.0,
     now=10.0,
 )
 SAME = Failure(rank=2, exit_code=None, signal=9, step=30, resume_step=20)
@@ -222,18 +227,37 @@ def test_a_rank_that_states_no_step_failed_at_the_highest() -> None:
 
 
 def test_time_that_cannot_pay_for_a_relaunch_is_not_spent() -> None:
-    decision = stopped(case(deadline=69.0))
+    decision = stopped(case(last_moment=69.0))
+    why = "59 s are left before an attempt must end for the deadline, and a relaunch needs 60 s"
 
-    assert (75, "59 s are left before the deadline and a relaunch needs 60 s") == (
-        decision.exit_code,
-        decision.why,
-    )
-    relaunched(case(deadline=71.0))
-    assert 75 == stopped(case(Cause.LAUNCHER, deadline=77.0)).exit_code
+    assert (75, why) == (decision.exit_code, decision.why)
+    relaunched(case(last_moment=71.0))
+    assert 75 == stopped(case(Cause.LAUNCHER, last_moment=77.0)).exit_code
+
+
+def test_a_run_that_is_slow_to_start_needs_more_time_for_a_relaunch() -> None:
+    assert 60.0 == relaunch_cost(SETTINGS, Pace(starts=(20.0,)))
+    assert 450.0 == relaunch_cost(SETTINGS, Pace(starts=(300.0, 20.0)))
+
+
+def test_a_command_that_asks_for_another_time_is_queued_again_when_wished() -> None:
+    wished = replace(SETTINGS, requeue=True, scheduler="slurm")
+
+    assert wants_requeue(Outcome.GAVE_UP, 75, wished)
+    assert not wants_requeue(Outcome.GAVE_UP, 75, replace(wished, scheduler=""))
+    assert not wants_requeue(Outcome.GAVE_UP, 93, wished)
+    assert not wants_requeue(Outcome.REQUEUED, 75, wished)
+
+
+def test_what_time_ended_can_go_on_and_nothing_else() -> None:
+    assert can_go_on(Outcome.GAVE_UP, 143)
+    assert can_go_on(Outcome.REQUEUED, 75)
+    assert not can_go_on(Outcome.STOPPED, 143)
+    assert not can_go_on(Outcome.GAVE_UP, 93)
 
 
 def test_a_stop_writes_down_only_what_is_proven() -> None:
-    late = {"deadline": 20.0}
+    late = {"last_moment": 20.0}
 
     assert ("b",) == retired_hosts(stopped(case(Cause.NODE_LOST, "b", **late)).ledger)
     assert () == retired_hosts(stopped(case(Cause.NETWORK, "b", sure=False, **late)).ledger)

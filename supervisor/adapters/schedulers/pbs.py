@@ -5,19 +5,27 @@ for the deadline only. The file has one line per MPI rank, hence hosts are its u
 order and their counts are the ranks per host. A job's environment that was carried elsewhere
 (ssh, a saved shell, tmux) is an error that says so: taking this machine instead, without a word,
 would run a training of 4,096 ranks on a login host.
+
+While a job is ended its state stays R for walltime and qdel alike; only the substate tells more
+(src/include/job.h of OpenPBS), and mostly it says running still: then the deadline must decide.
+qrerun is for operators at many sites; it is asked all the same, and what it answers is passed on.
 """
 
 import re
 import socket
 import time
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from supervisor.adapters.schedulers import Grant, ask, same_for_all
+from supervisor.adapters.schedulers import Grant, ask, demand, same_for_all
+from supervisor.core.notice import JobState
 from supervisor.errors import UsageError
 from supervisor.wire import canonical_host
 
+_RERUN = range(60, 64)  # substates of a job on its way back to the queue
+_BEING_DELETED = (54, 59, 91)
 _ESCAPE = "or pass --hostfile FILE or --scheduler none"
 
 
@@ -38,6 +46,7 @@ def find(environ: Mapping[str, str]) -> Grant | None:
         source=f"PBS_NODEFILE of {_job(job_id)}",
         job_id=job_id,
         ranks_per_host=same_for_all(tuple(counts.values())),
+        start=_start(environ),
     )
 
 
@@ -54,6 +63,33 @@ def deadline(job_id: str, environ: Mapping[str, str]) -> float | None:
     except (ValueError, OverflowError):
         return None
     return begin + _seconds(limit)
+
+
+def state(job_id: str, environ: Mapping[str, str]) -> JobState:
+    """What becomes of the job."""
+    text = ask(("qstat", "-f", job_id), environ) or ""
+    letter, substate = _field(text, "job_state"), _field(text, "substate") or ""
+    number = int(substate) if re.fullmatch(r"[0-9]{1,3}", substate) else None
+    if "preempt" in (_field(text, "comment") or "").lower():
+        return JobState.PREEMPTED
+    if letter == "Q" or number in _RERUN:
+        return JobState.REQUEUED
+    if number in _BEING_DELETED:
+        return JobState.CANCELLED
+    return JobState.RUNNING if letter == "R" else JobState.UNKNOWN
+
+
+def requeue(job_id: str, environ: Mapping[str, str]) -> str:
+    """Have the job queued again, which ends it here; answers why not."""
+    text = ask(("qstat", "-f", job_id), environ) or ""
+    if _field(text, "Rerunable") == "False":
+        return f"job {job_id} may not be run again: submit it with qsub -r y"
+    return demand(("qrerun", job_id), environ).refused
+
+
+def _start(environ: Mapping[str, str]) -> str:
+    """PBS gives each start of a job another cookie, which is nobody else's business."""
+    return f"{zlib.crc32(environ.get('PBS_JOBCOOKIE', '').encode()):08x}"
 
 
 def _lines(path: Path, job_id: str | None) -> list[str]:

@@ -1,16 +1,21 @@
-"""Slurm: hosts from the job's environment, the deadline from squeue.
+"""Slurm: hosts from the job's environment, the deadline from squeue, the state from scontrol.
 
 `scontrol show hostnames` writes the host list out where there is one, our own expander elsewhere
 (containers seldom hold Slurm's programs). No check that this host is in the list: `salloc` leaves
 the user's shell on the login host, and that is a right way to work.
+
+A job that is being ended is COMPLETING, whatever ended it; the reason stands in other fields
+(22.05.8): Reason=TimeLimit or NodeDown; PreemptTime where a preempted job is cancelled; Restarts
+higher than ours where it is queued again; and for scancel in none of them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from supervisor.adapters.hostlist import MAX_HOSTS, expand
-from supervisor.adapters.schedulers import Grant, ask, same_for_all
+from supervisor.adapters.schedulers import Grant, ask, demand, same_for_all
+from supervisor.core.notice import JobState
 from supervisor.errors import UsageError
 
 # SLURM_NODELIST is the older name; some sites' wrappers set only that one.
@@ -28,6 +33,7 @@ def find(environ: Mapping[str, str]) -> Grant | None:
         source=f"{name} of Slurm job {job_id}" if job_id else name,
         job_id=job_id,
         ranks_per_host=_ranks_per_host(environ),
+        start=_restarts(environ),
     )
 
 
@@ -42,6 +48,41 @@ def deadline(job_id: str, environ: Mapping[str, str]) -> float | None:
     except (ValueError, OverflowError):  # "N/A" and "NOT_SET" where there is no limit
         end = environ.get("SLURM_JOB_END_TIME", "")
         return float(end) if text is None and end.isascii() and end.isdigit() else None
+
+
+def state(job_id: str, environ: Mapping[str, str]) -> JobState:
+    """What becomes of the job."""
+    text = ask(("scontrol", "show", "job", "--oneliner", job_id), environ)
+    fields = dict(word.split("=", 1) for word in (text or "").split() if "=" in word)
+    ours = environ.get("SLURM_JOB_ID") == job_id
+    found = _states(fields, _restarts(environ) if ours else None)
+    return next(found, JobState.UNKNOWN)
+
+
+def requeue(job_id: str, environ: Mapping[str, str]) -> str:
+    """Have the job queued again, which ends it at once; answers why not."""
+    return demand(("scontrol", "requeue", job_id), environ).refused
+
+
+def _states(fields: Mapping[str, str], restarts: str | None) -> Iterator[JobState]:
+    """All that holds, what tells most first."""
+    job, reason = fields.get("JobState", ""), fields.get("Reason", "")
+    if reason == "TimeLimit" or job == "TIMEOUT":
+        yield JobState.TIMED_OUT
+    if reason == "NodeDown" or job == "NODE_FAIL":
+        yield JobState.LOST_HOST
+    if restarts is not None and fields.get("Restarts", restarts) != restarts:
+        yield JobState.REQUEUED
+    if job == "PREEMPTED" or fields.get("PreemptTime", "None") not in ("None", "N/A"):
+        yield JobState.PREEMPTED
+    if job in ("CANCELLED", "COMPLETING"):
+        yield JobState.CANCELLED
+    if job in ("RUNNING", "SUSPENDED", "STOPPED"):
+        yield JobState.RUNNING
+
+
+def _restarts(environ: Mapping[str, str]) -> str:
+    return environ.get("SLURM_RESTART_COUNT") or "0"
 
 
 def _hosts(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
