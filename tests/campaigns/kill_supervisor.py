@@ -91,7 +91,13 @@ def after_a_kill(
     wrong = [f"exit code {code}"] if finished and code != 0 else []
     if finished:
         wrong += losses(folder)
-    return [*wrong, *journal(folder), *summary(folder, finished), *orphans(folder)]
+    return [
+        *wrong,
+        *journal(place, folder),
+        *summary(folder, finished),
+        *retired(folder),
+        *orphans(folder),
+    ]
 
 
 def losses(folder: Path) -> Iterator[str]:
@@ -104,13 +110,22 @@ def losses(folder: Path) -> Iterator[str]:
         yield f"{len(steps) - STEPS} steps were made again"
 
 
-def journal(folder: Path) -> Iterator[str]:
+def retired(folder: Path) -> Iterator[str]:
+    """A rank was killed on a host that is well: nobody is to blame."""
+    path = folder / "run" / "retired.txt"
+    if path.exists() and path.read_text().strip():
+        yield f"retired: {path.read_text().strip()}"
+
+
+def journal(place: Place, folder: Path) -> Iterator[str]:
     """The journal leads today's core to the same decisions, and begins no attempt twice."""
     path = folder / "run" / "journal.jsonl"
     if not path.exists():
         return
     replay = [sys.executable, "-m", "supervisor.cli", "replay", "run"]
-    told = subprocess.run(replay, cwd=folder, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        replay, cwd=folder, env=place.environ(), capture_output=True, text=True, check=False
+    )
     if told.returncode:
         yield f"replay: {told.stdout[-500:]}{told.stderr[-500:]}"
     begun = [
