@@ -86,9 +86,12 @@ def sweeping(state: State, now: float) -> Move | None:
         return None
     finish = state.finish or orders.stop_finish(state)
     ended = replace(state, finish=finish)
-    if wants_requeue(finish.outcome, finish.exit_code, state.settings):
-        return "requeue", ended, orders.requeuing(ended)
-    return "swept", ended, (finish,)
+    if not wants_requeue(finish.outcome, finish.exit_code, state.settings):
+        return "swept", ended, (finish,)
+    if state.budget.used >= state.settings.max_relaunches:
+        finish = orders.not_again(state, finish)
+        return "swept", replace(state, finish=finish), (finish,)
+    return "requeue", ended, orders.requeuing(ended)
 
 
 def requeuing(state: State, now: float) -> Move | None:

@@ -144,7 +144,7 @@ def _granted(state: State, event: AllocationGranted) -> State:
         settings=state.settings,
         attempt=state.attempt,
         ledger=renew(state.ledger, event.active, event.spares),
-        budget=state.budget,
+        budget=replace(state.budget, used=state.budget.used + 1),  # a start is a relaunch too
         pace=state.pace,
         evidence=Evidence(attempt=state.attempt),
         returned=state.returned,
@@ -195,7 +195,7 @@ def _progress_seen(state: State, event: ProgressSeen) -> State:
         if old.first_step is None:
             pace = progress.started(pace, state.watch, event.step_at or event.at)
         evidence = replace(old, first_step=first, top_step=top, risen_at=event.step_at)
-    silent = progress.silent_hosts(event, state.settings)
+    silent = progress.silent_hosts(event, state.settings, len(state.ledger.active))
     missing = progress.missing_hosts(watch, state.settings)
     return replace(
         state,
@@ -240,9 +240,11 @@ def _looked_at(state: State, event: HostProbed) -> State:
         return state
     left = tuple(name for name in state.looking if name != event.host)
     state = replace(state, looking=left)
-    if event.host not in state.ledger.suspects:
-        return state
-    return replace(state, evidence=_looked_into(state, event))
+    if event.host in state.ledger.suspects:
+        return replace(state, evidence=_looked_into(state, event))
+    if event.answer == "pass":
+        return replace(state, evidence=replace(state.evidence, well=True))
+    return state
 
 
 def _looked_into(state: State, event: HostProbed) -> Evidence:

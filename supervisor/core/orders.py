@@ -22,7 +22,7 @@ from supervisor.core.actions import (
 )
 from supervisor.core.evidence import Evidence
 from supervisor.core.hosts import Ledger, retired_hosts, suspect
-from supervisor.core.policy import Case, Stop, end_code
+from supervisor.core.policy import Case, Stop, end_code, spent
 from supervisor.core.progress import Watch
 from supervisor.core.signature import Cause
 from supervisor.core.state import State
@@ -181,6 +181,13 @@ def stop_finish(state: State) -> Finish:
     outcome = Outcome.REQUEUED if queued else Outcome.GAVE_UP
     message = words.ended(state.attempt, end.cause, end.why)
     return finished(state, outcome, end_code(end.cause, state.settings), message)
+
+
+def not_again(state: State, finish: Finish) -> Finish:
+    """A run that comes no further in one allocation after another is not queued again."""
+    why = spent(state.budget, state.settings)
+    message = f"{finish.message}; the job is not queued again: {why}"
+    return replace(finish, exit_code=int(ExitCode.NO_PROGRESS), message=message)
 
 
 def after_requeue(state: State) -> Finish:

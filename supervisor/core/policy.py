@@ -184,7 +184,7 @@ def _exhausted(case: Case) -> Stop | None:
         return _stop(case, command_code(case.evidence), why)
     if case.budget.used >= settings.max_relaunches:
         code = ExitCode.HANG if cure.exit_code is ExitCode.HANG else ExitCode.NO_PROGRESS
-        return _stop(case, code, _spent(case))
+        return _stop(case, code, spent(case.budget, settings))
     left = None if case.last_moment is None else case.last_moment - case.now - _wait(case)
     if left is not None and left < case.relaunch_cost:
         why = f"{max(left, 0):.0f} s are left before an attempt must end for the deadline"
@@ -193,10 +193,11 @@ def _exhausted(case: Case) -> Stop | None:
     return None
 
 
-def _spent(case: Case) -> str:
-    progress = "a newer checkpoint" if case.settings.checkpoints else "a higher step"
-    times = "1 relaunch" if case.budget.used == 1 else f"{case.budget.used} relaunches"
-    return f"{times} without {progress}, {case.settings.max_relaunches} allowed"
+def spent(budget: Budget, settings: Settings) -> str:
+    """What the budget went on, in words."""
+    progress = "a newer checkpoint" if settings.checkpoints else "a higher step"
+    times = "1 relaunch" if budget.used == 1 else f"{budget.used} relaunches"
+    return f"{times} without {progress}, {settings.max_relaunches} allowed"
 
 
 def _same_again(case: Case) -> bool:

@@ -27,11 +27,14 @@ def main() -> None:
     print(f"rank {rank}/{world} on {host} attempt {attempt} from step {start}", flush=True)
     if options.chatter and rank == 0:
         threading.Thread(target=chatter, daemon=True).start()
+    if options.save_on_term:
+        SaveOnTerm.arm(options, rank, world)
     peers = MpiPeers() if options.mpi else Peers(rank, world)
     for step in range(start + 1, options.steps + 1):
         maybe_fail(options, rank, step)
         peers.agree(step)
         time.sleep(options.step_time)
+        SaveOnTerm.step = step
         if rank == 0:
             report(options, step)
             if options.ckpt_dir and step % options.save_interval == 0:
@@ -51,9 +54,24 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--fault-rank", type=int, default=-1)
     parser.add_argument("--fault-step", type=int, default=-1)
     parser.add_argument("--fault-attempt", default="1")
+    parser.add_argument("--save-on-term", action="store_true", help="SIGTERM: save, then exit 143")
     parser.add_argument("--chatter", action="store_true")
     parser.add_argument("--say", default="")
     return parser.parse_args()
+
+
+class SaveOnTerm:
+    """Rank 0 saves the last step at once; the others leave it the time to."""
+
+    step = 0
+
+    @classmethod
+    def arm(cls, options: argparse.Namespace, rank: int, world: int) -> None:
+        def save_and_leave(number: int, frame: object) -> None:
+            save(Path(options.ckpt_dir), cls.step, world)
+            os._exit(143)
+
+        signal.signal(signal.SIGTERM, save_and_leave if rank == 0 else signal.SIG_IGN)
 
 
 def chatter() -> None:
