@@ -135,6 +135,7 @@ def _granted(state: State, event: AllocationGranted) -> State:
     """Whatever ran in the old allocation has ended with it; what was learned is kept."""
     if state.started_at is None or event.at <= state.started_at:
         return state
+    used = min(state.budget.used + 1, state.settings.max_relaunches)  # a start is a relaunch too
     return State(
         run_id=state.run_id,
         started_at=event.at,
@@ -144,7 +145,7 @@ def _granted(state: State, event: AllocationGranted) -> State:
         settings=state.settings,
         attempt=state.attempt,
         ledger=renew(state.ledger, event.active, event.spares),
-        budget=replace(state.budget, used=state.budget.used + 1),  # a start is a relaunch too
+        budget=replace(state.budget, used=used),
         pace=state.pace,
         evidence=Evidence(attempt=state.attempt),
         returned=state.returned,
