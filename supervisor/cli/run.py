@@ -22,7 +22,7 @@ from supervisor.core.settings import Settings
 from supervisor.core.value import value
 from supervisor.errors import ExitCode, UsageError
 
-_SILENCE_SECONDS = 20.0  # a lost host is found within 30 s: this, and the probe that proves it
+_SILENCE_SECONDS = 15.0  # a lost host is found within 30 s: this, and the probe that proves it
 
 
 @value

@@ -213,14 +213,26 @@ def _look(state: State, now: float) -> Move | None:
     due = tuple(host for host in state.ledger.suspects if host not in recent)
     if not due:
         return None
-    looks = (*(entry for entry in state.looks if entry[0] in recent), *((h, now) for h in due))
+    asked = (*due, *_witness(state))
+    looks = (*(entry for entry in state.looks if entry[0] in recent), *((h, now) for h in asked))
     looked = replace(
-        state, looks=looks, looking=(*(h for h in state.looking if h not in due), *due)
+        state, looks=looks, looking=(*(h for h in state.looking if h not in asked), *asked)
     )
     hosts = f"{', '.join(due[:4])}{f' and {len(due) - 4} more' if len(due) > 4 else ''}"
     text = f"{hosts}: no rank has been heard of for a while; asking the host{'s' * (len(due) > 1)}"
-    order = ProbeHosts(attempt=state.attempt, hosts=due, reap=False)
+    order = ProbeHosts(attempt=state.attempt, hosts=asked, reap=False)
     return "look", looked, (orders.announce(state, text), order)
+
+
+def _witness(state: State) -> tuple[str, ...]:
+    """Where no rank beats any more, a host whose ranks have ended: it tells whether hosts can be
+    reached at all.
+    """
+    digest = state.watch.digest
+    if digest is None or digest.beating or not digest.silent:
+        return ()
+    ended = (host for host in state.ledger.active if host not in state.ledger.suspects)
+    return tuple(ended)[:1]
 
 
 def _notice(state: State, now: float) -> Move | None:

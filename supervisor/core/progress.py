@@ -119,9 +119,11 @@ def hang(watch: Watch, pace: Pace, settings: Settings, *, died: bool = False) ->
     return f"step {digest.step} has not risen for {quiet:.0f} s (limit {limit:.0f} s){_who(digest)}"
 
 
-def silent_hosts(digest: ProgressSeen, settings: Settings) -> tuple[str, ...]:
-    """Hosts none of whose shims have beaten for too long, while those of other hosts do."""
-    if not digest.beating:
+def silent_hosts(digest: ProgressSeen, settings: Settings, hosts: int) -> tuple[str, ...]:
+    """Hosts none of whose shims have beaten for too long, while those of others of so many hosts
+    do, or their ranks have ended.
+    """
+    if not digest.beating and len(digest.silent) >= hosts:
         return ()
     limit = settings.silence_timeout
     return tuple(host for host, beat_at in digest.silent if digest.at - beat_at > limit)

@@ -23,7 +23,7 @@ class Settings:
     startup_timeout: float = 1800.0  # launch to first step: compiles of 4 h exist, but say so then
     step_floor: float = 60.0  # a learned step limit is never under this, nor over idle_timeout
     step_factor: float = 10.0  # learned limit = factor x a high quantile of step times
-    silence_timeout: float = 20.0  # a host none of whose shims beat, while others do, is suspect
+    silence_timeout: float = 15.0  # a host none of whose shims beat, while others do, is suspect
     grace: float = 30.0  # between SIGTERM and SIGKILL
     signal_before: float = (
         300.0  # before the deadline the attempt is told to end, so that it can save

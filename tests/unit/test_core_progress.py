@@ -146,8 +146,9 @@ def test_silence_needs_others_who_beat() -> None:
     """When all fall silent at once it is the supervisor's own ear that is deaf."""
     silent = digest(100, silent=(("a", 70.0), ("b", 90.0)))
 
-    assert ("a",) == silent_hosts(silent, SETTINGS)
-    assert () == silent_hosts(replace(silent, beating=0), SETTINGS)
+    assert ("a",) == silent_hosts(silent, SETTINGS, 3)
+    assert () == silent_hosts(replace(silent, beating=0), SETTINGS, 2)
+    assert ("a",) == silent_hosts(replace(silent, beating=0), SETTINGS, 3)  # one has ended
 
 
 def test_a_rank_that_told_of_an_exception_shortens_the_patience() -> None:
