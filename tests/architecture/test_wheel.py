@@ -44,6 +44,7 @@ def test_wheel_holds_the_package_and_the_signatures_and_nothing_else(wheel: Path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_command_of_the_wheel_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:
     """Without its dependencies: --version and --help need none of them."""
     home = tmp_path / "venv"
