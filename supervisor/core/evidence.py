@@ -21,6 +21,7 @@ MAX_FAILURES = 64
 MAX_HITS = 512  # of those that can decide
 MAX_CASCADE = 64  # of those that only accompany: ten thousand hosts may say the same
 LIVED_THROUGH = 900.0  # seconds: collective timeouts, the slowest echo of a fault, are shorter
+STEP_NEWS = 5.0  # seconds by which a step may be heard of later than a line printed after it
 SIGTERM = 15
 SIGABRT = 6
 TORN_DOWN = 128 + SIGTERM
@@ -165,7 +166,9 @@ def last_exception(evidence: Evidence) -> HitSeen | None:
         if event.hit.source is Source.RANK and event.hit.cause in APPLICATION
     ]
     risen_at = 0.0 if evidence.first_step is None else evidence.risen_at
-    return said[-1] if said and risen_at is not None and said[-1].at >= risen_at else None
+    if not said or risen_at is None or said[-1].at + STEP_NEWS < risen_at:
+        return None
+    return said[-1]
 
 
 def failed_hosts(failures: Iterable[RankFailed]) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ def vanished(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     there has died. The second time it is the host's doing.
     """
     ended = evidence.ended
-    told = evidence.gone or (ended.vanished if ended is not None else ())
+    by_itself = ended is not None and evidence.end_ordered_at is None
+    told = evidence.gone or (ended.vanished if ended is not None and by_itself else ())
     hosts = known(told, ledger)
     if len(hosts) != 1 or facts.first_failure(evidence) is not None:
         return None

@@ -10,6 +10,7 @@ from supervisor.core.evidence import (
     Evidence,
     application_hits,
     first_failure,
+    last_exception,
     own_failures,
     recent,
     succeeded,
@@ -162,3 +163,11 @@ def test_votes_never_crowd_out_a_proof() -> None:
     proof = seen(Cause.NODE_HARDWARE, Role.PROOF)
 
     assert gathered(*votes, proof).hits[-1] == proof
+
+
+def test_a_step_may_be_heard_of_after_the_exception_that_followed_it() -> None:
+    said = gathered(seen(Cause.USER_ERROR, Role.VOTE, at=9.0))
+    trained = replace(said, first_step=1, top_step=5)
+
+    assert last_exception(replace(trained, risen_at=9.5)) is not None
+    assert last_exception(replace(trained, risen_at=60.0)) is None

@@ -209,3 +209,12 @@ def test_a_hosts_own_word_beats_the_votes_against_another() -> None:
 
 def test_a_vote_that_names_nobody_is_none() -> None:
     assert () == asked(vote("a", "c", blames=Blames.NOBODY), vote("b", "c"), base=LOG).blame
+
+
+def test_ranks_that_the_supervisor_ended_have_not_vanished() -> None:
+    """Hydra's proxies may die of the end before their ranks have told of theirs."""
+    ended = replace(STEPPED, ended=replace(ENDED, exit_code=255, vanished=("c",)))
+    ordered = replace(ended, end_ordered_at=5.0, end_cause=Cause.HANG, end_why="no step rose")
+
+    assert (Cause.LAUNCHER, ("c",)) == (asked(base=ended).cause, asked(base=ended).suspects)
+    assert (Cause.HANG, ()) == (asked(base=ordered).cause, asked(base=ordered).suspects)
