@@ -62,15 +62,18 @@ class Ended:
     @property
     def noticed(self) -> float | None:
         """Seconds from the fault to the end of the attempt, or the order to end it."""
-        if self.struck_at is None or not self.attempts:
-            return None
-        return float(self.attempts[0]["ended_at"]) - self.struck_at
+        entries = map(json.loads, (self.folder / "run/journal.jsonl").read_text().splitlines())
+        for entry in entries if self.struck_at is not None else ():
+            orders = [action["action"] for action in entry.get("actions", [])]
+            if entry["event"] == "AttemptEnded" or "EndAttempt" in orders:
+                return float(entry["at"] - self.struck_at)
+        return None
 
 
 def run_cell(cell: Cell, ground: Ground, folder: Path) -> Ended:
     """One run from its start to its end, with its fault."""
     victim = ground.hosts[cell.victim - 1]
-    command = _training(folder, ground.python)
+    command = _training(folder, ground)
     ground.before(cell.fault, victim, command)
     with (folder / "out").open("wb") as out:
         popen = {"cwd": folder, "env": _environ(folder, ground), "stdin": subprocess.DEVNULL}
@@ -88,11 +91,11 @@ def run_cell(cell: Cell, ground: Ground, folder: Path) -> Ended:
     return Ended(folder=folder, exit_code=exit_code, struck_at=struck_at, left=left)
 
 
-def _training(folder: Path, python: str) -> Path:
+def _training(folder: Path, ground: Ground) -> Path:
     """The command, in a folder of its own that a host may lack."""
     command = folder / "programs" / "train"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {python} {TOY} "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec env {ground.told} {ground.python} {TOY} "$@"\n')
     command.chmod(0o755)
     packages = folder / "packages"  # ours alone: an engine's Python keeps its own mpi4py
     packages.mkdir()

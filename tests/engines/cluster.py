@@ -49,6 +49,7 @@ PidFile none
 PrintMotd no
 UseDNS no
 MaxStartups 100
+SetEnv TMPDIR=/dev/shm
 """
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from engines import slurm_faults
 from engines.cluster import Cluster
 from engines.launchers import Engine
+from engines.slurm import Slurm
 
 from supervisor import linux, virtual_host
 
@@ -24,6 +26,7 @@ class Ground(Protocol):
     python: str  # what the training runs under
     environment: Mapping[str, str]
     options: Sequence[str]  # launcher and hosts
+    told: str  # what the training must be told: variables for env
 
     @property
     def hosts(self) -> tuple[str, ...]: ...
@@ -45,6 +48,7 @@ class ClusterGround:
 
     cluster: Cluster
     engine: Engine
+    told: str = ""
 
     @property
     def python(self) -> str:
@@ -100,10 +104,64 @@ class ClusterGround:
 
 
 @dataclass(kw_only=True)
+class SlurmGround:
+    """An allocation of a real Slurm whose nodes are daemons on this machine, under srun."""
+
+    slurm: Slurm
+    engine: Engine  # whose mpi4py speaks PMI2, as this Slurm does
+    job: str = ""
+    told: str = "MASTER_ADDR=127.0.0.1"  # nobody resolves the names of these nodes
+
+    @property
+    def python(self) -> str:
+        return str(self.engine.python)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        ours = {"SLURM_CONF": self.slurm.environ["SLURM_CONF"], "SLURM_MPI_TYPE": "pmi2"}
+        nodes = {"SLURM_JOB_ID": self.job, "SLURM_JOB_NODELIST": ",".join(self.hosts)}
+        return {**self.engine.environment, **ours, **nodes}
+
+    @property
+    def options(self) -> list[str]:
+        return ["--launcher", "srun"]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(f"node{n}" for n in range(1, self.slurm.nodes + 1))
+
+    def start(self, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(argv, **popen)
+
+    def before(self, fault: str, host: str, command: Path) -> None:
+        if fault == "host unreachable at launch":
+            self.slurm.kill_node(host)
+
+    def strike(self, fault: str, host: str, run_id: str) -> None:
+        if fault == "host killed":
+            self.slurm.kill_node(host)
+        elif fault == "host frozen":
+            slurm_faults.stop_node(self.slurm, host)
+        else:
+            slurm_faults.kill_step_daemon(self.slurm, host)
+
+    def left_of(self, run_id: str) -> Mapping[str, object]:
+        pids = linux.processes_with({"SUPERVISE_RUN_ID": run_id})
+        return {"all hosts": pids} if pids else {}
+
+    def repair(self) -> None:
+        """A new allocation on nodes that are all up."""
+        slurm_faults.cancel(self.slurm, self.job)
+        slurm_faults.revive(self.slurm)
+        self.job = slurm_faults.allocate(self.slurm, ACTIVE + SPARES)
+
+
+@dataclass(kw_only=True)
 class VirtualGround:
     """Virtual hosts of this machine, under `local`."""
 
     python: str = sys.executable
+    told: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     hosts: tuple[str, ...] = tuple(f"vhost{n}" for n in range(1, ACTIVE + SPARES + 1))
 

@@ -21,8 +21,8 @@ IN_RANK = {  # fault -> what the training does to itself
 TO_HOST = ("daemon killed", "host killed", "host frozen", "power loss", "link cut")
 AT_LAUNCH = ("host unreachable at launch", "command missing on one host")
 FAULTS = (*IN_RANK, *TO_HOST, *AT_LAUNCH)
+NAMES_LOST_DAEMON = ("openmpi5", "openmpi4")  # a launcher's word about its daemon is believed
 SILENT = ("host frozen", "power loss", "link cut")  # what no launcher notices
-NAMES_LOST_DAEMON = ("openmpi5", "openmpi4", "intelmpi")
 
 ONE_NETWORK = "its nodes share this machine's network"
 ONE_FILE_SYSTEM = "its hosts share this machine's files"
@@ -77,6 +77,8 @@ class Expected:
 
 _HOST_LOST = Expected(causes=("node_lost",), retired=True)
 _NOBODY = Expected(causes=("unknown",))
+# The host is well, and its launcher does not say that it lost it: a strike.
+_DAEMON_DEAD = Expected(causes=("launcher", "node_lost", "unknown", "cascade_only"))
 
 
 def expected(cell: Cell) -> Expected:
@@ -87,20 +89,13 @@ def expected(cell: Cell) -> Expected:
         case "rank exits 3" if cell.kind == "mpi":  # it waits for the others, silent, in its exit
             return Expected(causes=("hang", "unknown"))
         case "daemon killed":
-            return _daemon_killed(cell.launcher)
+            return _HOST_LOST if cell.launcher in NAMES_LOST_DAEMON else _DAEMON_DEAD
         case "command missing on one host":
             return Expected(causes=("environment",), retired=True)
         case fault if fault in IN_RANK:
             return _NOBODY
         case _:
             return _HOST_LOST
-
-
-def _daemon_killed(launcher: str) -> Expected:
-    """A launcher's word about its own daemon is believed; where it names none, nobody is."""
-    if launcher in NAMES_LOST_DAEMON:
-        return _HOST_LOST
-    return Expected(causes=("unknown", "launcher", "cascade_only", "hang"))
 
 
 def cells() -> Iterator[Cell]:

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engines.cell_run import Ended, faults_of, run_cell
 from engines.cluster import Cluster, needed
-from engines.grounds import ACTIVE, SPARES, ClusterGround, Ground, VirtualGround
+from engines.grounds import ACTIVE, SPARES, ClusterGround, Ground, SlurmGround, VirtualGround
 from engines.launchers import wanted
 from engines.matrix import Cell, cells, is_quick
+from engines.slurm import Slurm
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
 Grounds = Callable[[str], Ground]
@@ -29,21 +31,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     """Makes what a launcher runs on when it is first asked for."""
-    made: dict[str, Cluster] = {}
+    made: dict[str, Any] = {}
+    made_in = tmp_path_factory.mktemp
     with ExitStack() as stack:
 
         def ground(launcher: str) -> Ground:
             if launcher == "local":
                 return VirtualGround()
+            if launcher == "slurm":
+                return made.get("slurm") or made.setdefault("slurm", slurm_ground(stack, made_in))
             engine = wanted(launcher)
             needed()
             if "cluster" not in made:
-                made["cluster"] = Cluster(folder=tmp_path_factory.mktemp("cluster") / "files")
+                made["cluster"] = Cluster(folder=made_in("cluster") / "files")
                 stack.callback(made["cluster"].down)
                 made["cluster"].up(ACTIVE + SPARES)
             return ClusterGround(cluster=made["cluster"], engine=engine)
 
         yield ground
+
+
+def slurm_ground(stack: ExitStack, made_in: Callable[[str], Path]) -> SlurmGround:
+    slurm = Slurm(folder=made_in("slurm"), nodes=ACTIVE + SPARES)
+    stack.callback(slurm.down)
+    slurm.up()
+    return SlurmGround(slurm=slurm, engine=wanted("mpich5"))
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +87,7 @@ def in_words(ended: Ended) -> list[str]:
     blame = ", ".join(verdict.get("blame", [])) or "nobody"
     swapped = len({tuple(hosts) for hosts in ended.hostfiles}) > 1
     action = "spare took its place" if swapped else "relaunched in place"
-    when = "" if noticed is None else f"ended {noticed:.1f} s after the fault"
+    when = "" if noticed is None else f"noticed after {noticed:.1f} s"
     return [str(verdict.get("cause")), blame, action, when]
 
 
