@@ -207,9 +207,12 @@ class Cluster:
         argv += [pwd.getpwuid(os.getuid()).pw_dir, str(found("sshd"))]
         with self._log(name).open("wb") as log:
             outer = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                argv,
+                stdin=subprocess.PIPE if inside else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         assert outer.stdout is not None
         with outer.stdout as said:
             assert said.readline() == b"up\n", self._log(name).read_text()
