@@ -126,22 +126,22 @@ class Slurm:
         """A power cut: its slurmd, its stepds and their ranks."""
         daemon = int((self.folder / f"slurmd-{node}.pid").read_text())
         victims = [psutil.Process(daemon)]
-        for process in self.processes():
+        for process in self.processes(SLURMD_NODENAME=node):
             with suppress(psutil.Error):
-                if process.environ().get("SLURMD_NODENAME") == node:
-                    victims += [process, *process.parents()[:1]]
+                victims += [process, *process.parents()[:1]]
         for process in victims:
             with suppress(psutil.Error):
                 process.kill()
 
-    def processes(self) -> list[psutil.Process]:
-        """Whatever runs with this Slurm's configuration."""
+    def processes(self, **variables: str) -> list[psutil.Process]:
+        """Whatever runs with this Slurm's configuration and these variables."""
+        wanted = {"SLURM_CONF": self.environ["SLURM_CONF"], **variables}.items()
         running = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if process.environ().get("SLURM_CONF") == self.environ["SLURM_CONF"]:
+                if wanted <= process.environ().items() and process.pid != os.getpid():
                     running.append(process)
-        return [process for process in running if process.pid != os.getpid()]
+        return running
 
     def _write(self) -> None:
         port, here = _free_ports(self.nodes + 1), socket.gethostname().partition(".")[0]

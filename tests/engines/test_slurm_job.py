@@ -55,8 +55,7 @@ def attempts(folder: Path) -> list[list[str]]:
 
 def left(slurm: Slurm, folder: Path) -> list[int]:
     """Processes of this run that are still there."""
-    mine = str(folder / "run")
-    return [p.pid for p in slurm.processes() if p.environ().get("SUPERVISE_RUN_DIR") == mine]
+    return [process.pid for process in slurm.processes(SUPERVISE_RUN_DIR=str(folder / "run"))]
 
 
 def finished(slurm: Slurm, job: str, folder: Path, outcome: str) -> dict[str, Any]:
@@ -109,7 +108,9 @@ def test_a_job_whose_time_ends_saves_and_goes_on_in_the_next(slurm: Slurm, tmp_p
 def test_a_job_that_is_preempted_saves_and_goes_on_later(slurm: Slurm, tmp_path: Path) -> None:
     job = submit(slurm, tmp_path, *SAVING, "--steps=400", options=("-N4", "-t20"))
     until(lambda: "step=25 " in output(tmp_path), 30)
-    slurm.submit("-pfirst", "-N5", "-c4", "-t1", "--wrap=sleep 1", folder=tmp_path, RUN_DIR="none")
+    slurm.submit(
+        "-pfirst", "-N5", "-c4", "-t1", "--wrap=sleep 1", "--output=/dev/null", folder=tmp_path
+    )
     said = goes_on(slurm, job, tmp_path)
 
     assert said == ["attempt 1 ended: preempted: the scheduler has queued the job again"]
