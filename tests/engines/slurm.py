@@ -90,9 +90,14 @@ class Slurm:
         for path in sorted(self.folder.glob("*.pid"), key=lambda path: "munge" in path.name):
             with suppress(OSError, ValueError):
                 os.kill(int(path.read_text()), signal.SIGKILL)
-        for process in self.processes():
+        until(self._nothing_is_left)  # a stepd may just have been born
+
+    def _nothing_is_left(self) -> bool:
+        left = self.processes()
+        for process in left:
             with suppress(psutil.Error):
                 process.kill()
+        return not left
 
     def ask(self, *argv: str) -> str:
         """What a program of Slurm's prints."""
