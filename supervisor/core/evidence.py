@@ -101,6 +101,17 @@ def passed_probe(evidence: Evidence, host: str) -> bool:
     return evidence.passed > 0 and all(answer.host != host for answer in evidence.answers)
 
 
+def some_answer(evidence: Evidence) -> bool:
+    """Some host answered its probe, so one that did not is out of reach by itself."""
+    return evidence.passed > 0 or any(each.answer == "unknown" for each in evidence.answers)
+
+
+def is_reachable(evidence: Evidence, host: str) -> bool:
+    """The host was asked after the end, and answered, whatever it could not say of itself."""
+    said = {each.host: each.answer for each in evidence.answers}
+    return evidence.passed > 0 if host not in said else said[host] != "unreachable"
+
+
 def own_failures(evidence: Evidence) -> tuple[RankFailed, ...]:
     """Failures that are nobody else's doing, in order of time."""
     return tuple(f for f in evidence.failures if not is_victim(evidence, f))

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from supervisor.core import alive, orders, words
 from supervisor.core.actions import Outcome
+from supervisor.core.evidence import some_answer
 from supervisor.core.hosts import Retired, retire
 from supervisor.core.judge import judge
 from supervisor.core.orders import Actions, Move
@@ -143,7 +144,8 @@ def _drop_bad_spares(state: State) -> State:
             host=host, attempt=state.attempt, cause=probe_cause(answer), why=probe_words(answer)
         )
         for answer in state.evidence.answers
-        if answer.answer in ("fail", "unreachable") and state.evidence.passed
+        if (answer.answer == "fail" and state.evidence.passed)
+        or (answer.answer == "unreachable" and some_answer(state.evidence))
         for host in known((answer.host,), state.ledger)
         if host in state.ledger.spares
     )

@@ -4,7 +4,7 @@ Owners are believed, unless they would take away most of the allocation at once.
 """
 
 from supervisor.core.events import HostProbed
-from supervisor.core.evidence import Evidence, passed_probe
+from supervisor.core.evidence import Evidence, passed_probe, some_answer
 from supervisor.core.hosts import Ledger
 from supervisor.core.signature import Blames, Cause, Hit, Role, Source
 from supervisor.core.testimony import AGREEMENT, Charge, charges, known, on_word_of
@@ -51,12 +51,10 @@ def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
     of reach.
     """
     alone = len(ledger.active) == 1
-    convicted = evidence.convicted if evidence.well or evidence.passed else ()
-    bad = tuple(
-        answer
-        for answer in evidence.answers
-        if evidence.passed or (alone and answer.answer == "fail")
-    )
+    reached, passed = some_answer(evidence), evidence.passed > 0
+    convicted = evidence.convicted if evidence.well or reached else ()
+    trusted = {"unreachable": reached, "fail": passed or alone}
+    bad = tuple(answer for answer in evidence.answers if trusted.get(answer.answer))
     return tuple(
         Charge(host=host, cause=probe_cause(answer), why=probe_words(answer))
         for answer in (*convicted, *bad)

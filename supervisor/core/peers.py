@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from supervisor.core import evidence as facts
 from supervisor.core.events import RankFailed
-from supervisor.core.evidence import Evidence, passed_probe
+from supervisor.core.evidence import Evidence, is_reachable
 from supervisor.core.hosts import Ledger
 from supervisor.core.quotes import quoted, told
 from supervisor.core.signature import Cause, Hit, Source
@@ -34,7 +34,7 @@ def _cut_off(
         return ()
     hit = next(iter(by.values()))
     reporter = next(iter(known((hit.host or "",), ledger)), None)
-    if hit.cause is not Cause.NETWORK or reporter is None or passed_probe(evidence, reporter):
+    if hit.cause is not Cause.NETWORK or reporter is None or is_reachable(evidence, reporter):
         return ()
     why = f"only {reporter} cannot reach the others: {hit.line}"
     return (Charge(host=reporter, cause=hit.cause, why=why, quotes=(quoted(hit),)),)
@@ -49,7 +49,7 @@ def _lost_by_launcher(evidence: Evidence, votes: dict[str, dict[str, Hit]]) -> t
     if len(named) != 1 or facts.application_hits(evidence):
         return ()
     host, hit = next(iter(named.items()))
-    if passed_probe(evidence, host) or hit.host or hit != facts.first_word(evidence, outside=True):
+    if is_reachable(evidence, host) or hit.host or hit != facts.first_word(evidence, outside=True):
         return ()
     return (Charge(host=host, cause=hit.cause, why=told(hit), quotes=(quoted(hit),)),)
 
@@ -64,7 +64,7 @@ def absence(evidence: Evidence, ledger: Ledger) -> Verdict | None:
     reporters = {canonical_host(hit.host or "") for hit in waited}
     if evidence.first_step is not None or len(missing) != 1 or len(reporters) < AGREEMENT:
         return None
-    if len(reporters) < len(ledger.active) - 1 or passed_probe(evidence, missing[0]):
+    if len(reporters) < len(ledger.active) - 1 or is_reachable(evidence, missing[0]):
         return None
     why = f"all hosts but {missing[0]} waited for the others, it said nothing"
     quotes = tuple(map(quoted, waited))

@@ -1,6 +1,6 @@
 """Devices lost on one host, and what a crash that came first means for its peers' complaints."""
 
-from weighing import UNSTEPPED, own, probed, said, short, verdict, vote
+from weighing import UNSTEPPED, names, own, probed, said, short, verdict, vote
 
 from supervisor.core.events import HitSeen
 from supervisor.core.signature import Cause, Role, Source
@@ -47,3 +47,17 @@ def test_memory_that_two_hosts_lack_before_the_first_step_is_lacking_for_good() 
     assert verdict(*hungry, base=UNSTEPPED).final
     assert not verdict(hungry[0], base=UNSTEPPED).final
     assert not verdict(*hungry).final
+
+
+def test_a_host_out_of_reach_is_lost_though_the_others_know_too_little_to_pass() -> None:
+    """A check that cannot be made is an answer all the same: the way to the hosts works."""
+    answers = [*(probed(host, "unknown") for host in "acd"), probed("b", "unreachable")]
+
+    assert (Cause.NODE_LOST, ("b",)) == short(verdict(*answers, passed=0))
+
+
+def test_a_host_that_answers_is_not_lost_whatever_the_launcher_lost_there() -> None:
+    word = names(Cause.NODE_LOST, "b", role=Role.VOTE)
+
+    assert ("b",) == verdict(word, passed=0).blame
+    assert () == verdict(word, probed("b", "unknown"), passed=3).blame
