@@ -5,6 +5,7 @@ A golden file is written anew when it is deleted; the test then fails once, for 
 
 import dataclasses
 import itertools
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -201,7 +202,9 @@ def test_one_program_on_one_host_goes_by_ssh_where_the_launcher_does(flavour: st
 
     assert there[0] == "ssh"
     assert there[-2] == "x1002"
-    assert there[-1].endswith("exec env SUPERVISE_RUN_ID=r-20 SUPERVISE_ROLE=probe python -m probe")
+    shell = shlex.split(there[-1])  # as any login shell parts it
+    assert shell[:3] == ["exec", "sh", "-c"]
+    assert shell[3].endswith("exec env SUPERVISE_RUN_ID=r-20 SUPERVISE_ROLE=probe python -m probe")
     assert "BatchMode=yes" in there
     assert plan_on_host(LAUNCHERS[flavour], "localhost", PROBE, REQUEST) == PROBE
 

@@ -133,9 +133,10 @@ def by_ssh(host: str, argv: Sequence[str], request: LaunchRequest) -> tuple[str,
         return tuple(argv)
     told = {wire.RUN_ID: request.run_id, wire.ROLE: "probe"}
     command = ["env", *(f"{name}={value}" for name, value in told.items()), *argv]
-    where = shlex.quote(os.getcwd())
+    script = f"cd {shlex.quote(os.getcwd())} 2>/dev/null; exec {shlex.join(command)}"
     options = ["-x", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_SECONDS}"]
-    return ("ssh", *options, host, f"cd {where} 2>/dev/null; exec {shlex.join(command)}")
+    # The login shell over there may be a csh, to which 2> is nothing.
+    return ("ssh", *options, host, f"exec sh -c {shlex.quote(script)}")
 
 
 def is_this_machine(hosts: Sequence[str]) -> bool:
