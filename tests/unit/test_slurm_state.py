@@ -47,5 +47,5 @@ def test_a_job_that_was_queued_again_before_is_not_being_so_now(tmp_path: Path) 
 
 def test_why_a_job_is_not_queued_again_is_said_in_slurms_own_words(tmp_path: Path) -> None:
     assert "slurm error: no" == slurm.requeue("7", environ(tmp_path, "no", 1))
-    assert "no scontrol on PATH" == slurm.requeue("7", {"PATH": ""})
+    assert "there is no scontrol on PATH" == slurm.requeue("7", {"PATH": ""})
     assert "" == slurm.requeue("7", environ(tmp_path, "yes"))
