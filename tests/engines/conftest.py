@@ -1,6 +1,7 @@
 """Virtual hosts for tests, and waiting for a condition with a deadline."""
 
 import fcntl
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,11 @@ import pytest
 from supervisor import linux, virtual_host
 
 HOSTS = ("vhost1", "vhost2", "vhost3")
+
+
+def pytest_configure() -> None:
+    """Tests that are ended by SIGTERM, as `timeout` does, take down the Slurm they started."""
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
