@@ -22,6 +22,7 @@ TO_HOST = ("daemon killed", "host killed", "host frozen", "power loss", "link cu
 AT_LAUNCH = ("host unreachable at launch", "command missing on one host")
 FAULTS = (*IN_RANK, *TO_HOST, *AT_LAUNCH)
 NAMES_LOST_DAEMON = ("openmpi5", "openmpi4")  # a launcher's word about its daemon is believed
+HOST_IS_DAEMON = ("local",)  # a virtual host is down without its first process
 SILENT = ("host frozen", "power loss", "link cut")  # what no launcher notices
 
 ONE_NETWORK = "its nodes share this machine's network"
@@ -89,7 +90,8 @@ def expected(cell: Cell) -> Expected:
         case "rank exits 3" if cell.kind == "mpi":  # it waits for the others, silent, in its exit
             return Expected(causes=("hang", "unknown"))
         case "daemon killed":
-            return _HOST_LOST if cell.launcher in NAMES_LOST_DAEMON else _DAEMON_DEAD
+            proven = (*NAMES_LOST_DAEMON, *HOST_IS_DAEMON)
+            return _HOST_LOST if cell.launcher in proven else _DAEMON_DEAD
         case "command missing on one host":
             return Expected(causes=("environment",), retired=True)
         case fault if fault in IN_RANK:
