@@ -108,6 +108,8 @@ def finished(state: State, now: float) -> Move | None:
     return None
 
 
+MOST_UNFIT = 20  # hosts that are named
+
 BY_PHASE: Mapping[Phase, Callable[[State, float], Move | None]] = {
     Phase.NEW: new,
     Phase.PROBING: probing,
@@ -158,6 +160,13 @@ def _before(state: State) -> str:
     return f"before attempt {state.attempt + 1}" if state.attempt else "before the first attempt"
 
 
+def _unfit(state: State) -> tuple[str, ...]:
+    """Every host that failed, in its probe's words; a common mistake fails a thousand alike."""
+    bad = [probe_words(each) for each in state.evidence.answers if each.answer != "unknown"]
+    more = (f"and {len(bad) - MOST_UNFIT} more",) if len(bad) > MOST_UNFIT else ()
+    return (*bad[:MOST_UNFIT], *more)
+
+
 def _after_preflight(state: State, verdict: Verdict, now: float, gone: Actions) -> Move:
     """Before the first attempt bad hosts are replaced; a place where nothing answers is unfit."""
     if not verdict.charges and verdict.cause in (Cause.LAUNCHER, Cause.ENVIRONMENT):
@@ -171,6 +180,7 @@ def _after_preflight(state: State, verdict: Verdict, now: float, gone: Actions) 
         )
         return orders.sweep("give_up", state, finish, gone)
     said = orders.retirements(state.ledger, ledger)
-    if said:
-        said = (*said, orders.announce(state, f"{_before(state)}: {placed}"))
+    if said or gone:
+        text = f"{_before(state)}: {placed if said else 'a spare is unfit and retired'}"
+        said = (*said, orders.announce(state, text, _unfit(state)))
     return orders.prepare("probed", replace(state, ledger=ledger), (*gone, *said))
