@@ -70,10 +70,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the first attempt is judged to have died of, and whether its victim is retired."""
+    """What the first attempt is judged to have died of, and whether its victim is retired; None:
+    where it is a race whether a peer confirms the launcher's word before all are torn down.
+    """
 
     causes: tuple[str, ...]
-    retired: bool = False
+    retired: bool | None = False
 
 
 _HOST_LOST = Expected(causes=("node_lost",), retired=True)
@@ -98,6 +100,12 @@ def expected(cell: Cell) -> Expected:
             return _NOBODY
         case _:
             return _HOST_LOST
+
+
+def _daemon_killed(launcher: str) -> Expected:
+    if launcher == "intelmpi":  # it names the branch of its tree in which something was lost
+        return Expected(causes=("node_lost",), retired=None)
+    return _HOST_LOST if launcher in NAMES_LOST_DAEMON else _DAEMON_DEAD
 
 
 def cells() -> Iterator[Cell]:
