@@ -28,6 +28,8 @@ _LEAST_SHARED = 64 * 1024  # bytes: a slot a rank needs 4 KiB
 _LEAST_MEMORY = 256 << 20  # bytes: less than a Python that imports torch takes
 _CLOCK_LIMIT = 30.0  # seconds; a probe's own way takes less
 _FULL = (errno.EDQUOT, errno.ENOSPC)
+_LOOK_SECONDS = 0.01
+_LAST_WORDS = 4096  # bytes of what a site's script says
 _BLOCK = b"\0" * 65536
 
 
@@ -188,17 +190,35 @@ def check_clock(offset: float) -> Answer:
 
 def check_script(path: str) -> Answer:
     """A site's own check: exit 0 is a pass, 75 unknown, all else a fail; its last line says why."""
+    exit_code, said = _run_script(path)
+    if exit_code == 0:
+        return PASS
+    lines = said.decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    why = f"{path}: {last[:200] or f'exit code {exit_code}'}"
+    return ("unknown", why, "") if exit_code == os.EX_TEMPFAIL else ("fail", why, "")
+
+
+def _run_script(path: str) -> tuple[int, bytes]:
+    """Its exit code and its last words: without end they fill no memory, and a process that it
+    leaves behind, with its output in hand, is not waited for.
+    """
     import subprocess  # only where a site has one
 
-    done = subprocess.run(
+    said = b""
+    with subprocess.Popen(
         [path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    if done.returncode == 0:
-        return PASS
-    lines = done.stdout[-4096:].decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    why = f"{path}: {last[:200] or f'exit code {done.returncode}'}"
-    return ("unknown", why, "") if done.returncode == os.EX_TEMPFAIL else ("fail", why, "")
+    ) as script:
+        assert script.stdout is not None
+        ended, is_open = False, True
+        while not ended:
+            ended = script.poll() is not None
+            if is_open and select.select([script.stdout], [], [], 0 if ended else _LOOK_SECONDS)[0]:
+                piece = os.read(script.stdout.fileno(), len(_BLOCK))
+                said, is_open = (said + piece)[-_LAST_WORDS:], bool(piece)
+            elif not is_open:
+                time.sleep(_LOOK_SECONDS)
+    return script.returncode, said
 
 
 def quick_answers(offset: float) -> list[Answer]:

@@ -1,9 +1,10 @@
 """What is left of a run on this host, and its end.
 
 A process is the run's by the run id in its environment; by descent from such a process; or by its
-session, when the leader of that is such a process or the rank named in a slot. So a child with an
-emptied environment is found while its parent, its session's leader or its rank's slot is there:
-one that also began a session of its own after all of those were gone cannot be.
+session, when the leader of that is such a process or the rank named in a slot; or by its shim's
+note, which names the orphans it adopted. So a child with an emptied environment is found while its
+parent, its session's leader or its rank's slot is there, a daemon once its shim has beaten after
+it: one that also began a session of its own after all of those were gone cannot be.
 
 Standard library only: the probe imports this, on every host before every launch.
 """
@@ -47,10 +48,11 @@ def leftovers_of(run_id: str, attempt: int, own_host: str | None) -> list[int]:
         for pid in mine - spared
         if _number(environments[pid]) <= attempt and is_here(environments[pid], own_host)
     }
-    leaders = marked | _ranks_of_slots(run_id, attempt, processes, own_host)
+    noted = _noted_orphans(run_id, attempt, own_host)
+    leaders = marked | noted | _ranks_of_slots(run_id, attempt, processes, own_host)
     by_session = {pid for pid, its in processes.items() if its.session in leaders}
     others = {pid for pid in mine if pid not in marked}
-    related = _with_descendants(marked | by_session, processes) - spared - others
+    related = _with_descendants(marked | noted | by_session, processes) - spared - others
     return sorted(pid for pid in related if pid in processes and processes[pid].state != "Z")
 
 
@@ -108,6 +110,31 @@ def _ranks_of_slots(
         return set()
     pids = {pid for path in _slots(run_id, attempt) if (pid := _pid_in(path))}
     return {pid for pid in pids if pid not in processes}  # a new process may have its number
+
+
+def _noted_orphans(run_id: str, attempt: int, own_host: str | None) -> set[int]:
+    """Processes that a shim had adopted before it was killed."""
+    if own_host is not None:
+        return set()
+    names = [path for path in _slots(run_id, attempt) if path.endswith(wire.ADOPTED)]
+    pairs = [line.split() for path in names for line in _lines(path)]
+    return {int(pid) for pid, began in pairs if _is(int(pid), int(began))}
+
+
+def _is(pid: int, began: int) -> bool:
+    """A new process may have its number."""
+    try:
+        return linux.start_time(pid) == began
+    except OSError:
+        return False
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path) as file:
+            return file.read().splitlines()
+    except OSError:  # its shim has ended well
+        return []
 
 
 def _pid_in(path: str) -> int:

@@ -187,6 +187,20 @@ def all_processes() -> dict[int, Process]:
     return found
 
 
+def children() -> dict[int, int]:
+    """Our own children, orphans that we adopted among them, and when each started; we have a single
+    thread.
+    """
+    found = {}
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            for pid in map(int, file.read().split()):
+                found[pid] = start_time(pid)
+    except OSError:  # one of them has just ended; or a kernel that does not tell
+        pass
+    return found
+
+
 def environment(pid: int) -> dict[str, str]:
     """The variables a process was started with; none when they are not ours to see."""
     pairs = (os.fsdecode(word).partition("=") for word in _environment(pid).split(b"\0"))

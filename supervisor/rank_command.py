@@ -89,6 +89,10 @@ class Command:
         except OSError:
             return "X"
 
+    def orphans(self) -> dict[int, int]:
+        """What the shim has adopted, and when each started."""
+        return {pid: began for pid, began in linux.children().items() if pid != self.pid}
+
     def end(self) -> None:
         """SIGKILL everything below the shim, and wait for it."""
         deadline = time.monotonic() + _END_SECONDS
@@ -184,6 +188,7 @@ class Watch:
             self._step_told |= first_step
             self._next_beat = self._beat_after(1.0)
             slot = self._slot
+            slot.note(self._command.orphans())
             self._output.beat(self._command.state(), slot.step, slot.phase, done=slot.is_done)
 
     def _beat_after(self, part: float) -> float:

@@ -5,6 +5,7 @@ A training does not depend on it: where no file can be made, the rank runs witho
 
 import mmap
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 
 from supervisor import wire
@@ -19,6 +20,7 @@ class RankSlot:
         self.phase: str | None = None
         self.is_done = False
         self._memory: mmap.mmap | None = None
+        self._noted = ""
         for folder in ("/dev/shm", os.environ.get("TMPDIR", "/tmp")):
             with suppress(OSError):
                 path = os.path.join(folder, name)
@@ -33,10 +35,23 @@ class RankSlot:
             self.step, self.phase = state.step, state.phase
             self.is_done = bool(state.flags & wire.SLOT_FLAG_DONE)
 
-    def remove(self) -> None:
+    def note(self, orphans: Mapping[int, int]) -> None:
+        """Write beside the slot which processes the shim has adopted, and when each started: once
+        it is killed, nothing else tells whose they were.
+        """
+        noted = "".join(f"{pid} {began}\n" for pid, began in orphans.items())
+        if noted == self._noted or not self.path:
+            return
         with suppress(OSError):
-            if self.path:
-                os.unlink(self.path)
+            with open(f"{self.path}{wire.ADOPTED}~", "w") as file:
+                file.write(noted)
+            os.replace(f"{self.path}{wire.ADOPTED}~", f"{self.path}{wire.ADOPTED}")
+            self._noted = noted
+
+    def remove(self) -> None:
+        for path in (self.path, f"{self.path}{wire.ADOPTED}") if self.path else ():
+            with suppress(OSError):
+                os.unlink(path)
 
 
 def slot_name(rank: int) -> str:

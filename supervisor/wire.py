@@ -159,6 +159,7 @@ NO_STEP = -1
 # magic, version, flags, phase (index into PHASES), step, monotonic ns of the last store,
 # request, request argument, pid of the process that stores
 SLOT_LAYOUT = struct.Struct("<IHBBqqIII")
+ADOPTED = ".adopted"  # ends the name of the file beside a slot: a pid and when it began, a line
 SLOT_FLAG_STACKS = 1  # the process writes its stacks to a file when it gets SIGUSR1
 SLOT_FLAG_DONE = 2  # the training is over, and well: how the process ends changes nothing
 SLOT_SIZE = 64

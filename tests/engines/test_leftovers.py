@@ -7,9 +7,11 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import supervisor
 from supervisor import linux, wire
 from supervisor.leftovers import leftovers_of, reap
 
@@ -97,3 +99,25 @@ def test_ranks_of_several_slurm_nodes_on_one_machine_are_told_apart(run_id: str)
     assert (1, []) == reap(run_id, 1, "node1")
     assert -signal.SIGKILL == mine.wait()
     assert other.poll() is None
+
+
+def test_a_daemon_without_our_environment_is_found_when_its_shim_was_killed(run_id: str) -> None:
+    daemon = "setsid -f env -i sleep 300 >/dev/null 2>&1; exec sleep 300"
+    shim = [sys.executable, "-S", "-I", str(Path(supervisor.__file__).with_name("shim.py"))]
+    ours = {wire.RUN_ID: run_id, wire.ATTEMPT: "1", wire.LAUNCHER: "local"}
+    place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+    process = subprocess.Popen(
+        [*shim, "sh", "-c", daemon],
+        env={**os.environ, **ours, **place, wire.BEAT_SECONDS: "0.1"},
+        stdout=subprocess.DEVNULL,
+    )
+    _started.append(process)
+    note = Path(f"/dev/shm/supervise-{os.getuid()}-{run_id}-1-0{wire.ADOPTED}")
+    deadline = time.monotonic() + 20
+    while not note.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert 1 == len(_wait_for(run_id, 1))
+    assert (1, []) == reap(run_id, 1, None)
+    assert not note.exists()

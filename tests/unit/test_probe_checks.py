@@ -130,3 +130,15 @@ def test_the_kernel_s_fatal_word_counts_for_an_hour() -> None:
     assert not is_fatal(record.replace(" 79,", " 31,"), 6_000_000)
     assert not is_fatal("6,1,5000000,-;usb 1-1: new device", 6_000_000)
     assert not is_fatal("torn", 1)
+
+
+def test_a_site_s_script_that_leaves_a_daemon_behind_is_not_waited_for(tmp_path: Path) -> None:
+    script = _script(tmp_path, "sleep 5 & echo 'link 3 is slow'; exit 4")
+    began = time.monotonic()
+    assert ("fail", f"{script}: link 3 is slow", "") == check_script(script)
+    assert time.monotonic() - began < 4
+
+
+def test_of_a_site_s_script_that_writes_much_the_last_line_is_kept(tmp_path: Path) -> None:
+    script = _script(tmp_path, "head -c 3000000 /dev/zero; echo; echo 'link 3 is slow'; exit 4")
+    assert ("fail", f"{script}: link 3 is slow", "") == check_script(script)
