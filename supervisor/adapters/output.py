@@ -170,7 +170,7 @@ class OutputFollower:
             return
         self._first_step_told |= first_step
         self._next_digest = at + self._followed.digest_seconds
-        self._post(self._reports.digest(at))
+        self._post(self._reports.digest(at, behind=self._more_is_there))
         if not self._decoder.outstanding:
             log_size = self._router.launcher_log_size
             self._position.save(

@@ -104,12 +104,14 @@ class RankReports:
         """Whether any rank has been heard of."""
         return any(rank.started or rank.ended for rank in self._ranks)
 
-    def digest(self, at: float) -> ProgressSeen:
-        """Everything the core wants to know, in one event."""
+    def digest(self, at: float, *, behind: bool = False) -> ProgressSeen:
+        """Everything the core wants to know, in one event. `behind`: more has been written than
+        was read, and may hold the beats of those who seem silent.
+        """
         self._follow_lowest(at)
         running = [rank for rank in self._ranks if rank.started and not rank.ended]
         steps = [rank.step for rank in running if rank.step is not None]
-        silent = self._silent_hosts(at)
+        silent = {} if behind else self._silent_hosts(at)
         phases = [rank.phase for rank in running if rank.states_phase] or [
             rank.phase for rank in running
         ]

@@ -102,7 +102,9 @@ def passed_probe(evidence: Evidence, host: str) -> bool:
 
 
 def some_answer(evidence: Evidence) -> bool:
-    """Some host answered its probe, so one that did not is out of reach by itself."""
+    """Some host answered its probe and failed no check, though it may not have been able to make
+    one: so another's failure is its own.
+    """
     return evidence.passed > 0 or any(each.answer == "unknown" for each in evidence.answers)
 
 

@@ -146,8 +146,7 @@ def _drop_bad_spares(state: State) -> State:
             host=host, attempt=state.attempt, cause=probe_cause(answer), why=probe_words(answer)
         )
         for answer in state.evidence.answers
-        if (answer.answer == "fail" and state.evidence.passed)
-        or (answer.answer == "unreachable" and some_answer(state.evidence))
+        if answer.answer in ("fail", "unreachable") and some_answer(state.evidence)
         for host in known((answer.host,), state.ledger)
         if host in state.ledger.spares
     )

@@ -47,13 +47,13 @@ def _is_device_lost(hit: Hit) -> bool:
 
 
 def _failed_probes(evidence: Evidence, ledger: Ledger) -> tuple[Charge, ...]:
-    """A host that fails what other hosts pass; one that is alone can still fail, but not be out
-    of reach.
+    """A host that fails where others do not; one that is alone can still fail, but not be out of
+    reach.
     """
     alone = len(ledger.active) == 1
-    reached, passed = some_answer(evidence), evidence.passed > 0
+    reached = some_answer(evidence)
     convicted = evidence.convicted if evidence.well or reached else ()
-    trusted = {"unreachable": reached, "fail": passed or alone}
+    trusted = {"unreachable": reached, "fail": reached or alone}
     bad = tuple(answer for answer in evidence.answers if trusted.get(answer.answer))
     return tuple(
         Charge(host=host, cause=probe_cause(answer), why=probe_words(answer))

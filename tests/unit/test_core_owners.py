@@ -61,3 +61,10 @@ def test_a_host_that_answers_is_not_lost_whatever_the_launcher_lost_there() -> N
 
     assert ("b",) == verdict(word, passed=0).blame
     assert () == verdict(word, probed("b", "unknown"), passed=3).blame
+
+
+def test_a_host_that_fails_where_others_cannot_make_a_check_is_bad() -> None:
+    """Before the first save no host has the checkpoint folder: unknown is not fail."""
+    answers = [*(probed(host, "unknown") for host in "acd"), probed("b", "fail", "no device")]
+
+    assert ("b",) == verdict(*answers, passed=0).blame

@@ -163,3 +163,15 @@ def test_an_exit_code_after_the_training_was_done_is_the_commands_word() -> None
     failed = tell(ranks, "x", 0, 1.0, exit_code=3, signal=None, done=True)
 
     assert ([3], []) == ([event.exit_code for event in failed], ranks.succeeded())
+
+
+def test_nobody_is_silent_while_more_is_written_than_read() -> None:
+    """In a storm of output the beats wait their turn."""
+    ranks = of_hosts("ab")
+    tell(ranks, "b", 0, 1.0, state="S")
+    tell(ranks, "b", 1, 90.0, state="S")
+
+    assert ((("a", 1.0),), ()) == (
+        ranks.digest(91.0).silent,
+        ranks.digest(91.0, behind=True).silent,
+    )
