@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         setup_torch,
     )
 
+# Loaded when they are first named, as the names below are: `agent.history.StopWatch`.
+_MODULES = {"checkpoint"}
+
 _HOMES = {
     "CheckpointError": "exchange",
     "Checkpointer": "checkpoint",
@@ -59,6 +62,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
@@ -67,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})
