@@ -67,8 +67,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option(
             "--cpu-bind",
-            "how ranks are bound, in the launcher's own spelling (default: Open MPI none, others "
-            "as they do by themselves)",
+            "how ranks are bound, in the launcher's own spelling (default: Open MPI none; PALS on "
+            "Aurora and Polaris a share of the cores each, near its GPU; others as by themselves)",
             metavar="SPEC",
         ),
         _option(

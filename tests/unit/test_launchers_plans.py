@@ -193,6 +193,35 @@ def test_intel_mpi_binds_by_variables(spec: str | None, variables: dict[str, str
     assert variables == told
 
 
+AURORA = ("x4102c5s2b0n0.hsn.cm.aurora.alcf.anl.gov", "x4102c5s3b0n0.hsn.cm.aurora.alcf.anl.gov")
+POLARIS = ("x3006c0s13b1n0.hsn.cm.polaris.alcf.anl.gov",)
+TWELVE = "list:1-8:9-16:17-24:25-32:33-40:41-48:53-60:61-68:69-76:77-84:85-92:93-100"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "asked", "binding"),
+    [
+        (AURORA, 12, None, TWELVE),
+        (AURORA, 2, None, "list:1-51:53-103"),
+        (AURORA, 102, None, f"list:{':'.join(str(core) for core in range(104) if core % 52)}"),
+        (AURORA, 104, None, None),  # more ranks than cores
+        (AURORA, 1, None, None),
+        (AURORA, 12, "none", "none"),
+        (POLARIS, 4, None, "list:24-31:16-23:8-15:0-7"),
+        ((*AURORA, *POLARIS), 4, None, None),
+        (("x1001", "aurora.alcf.anl.gov.example.org"), 12, None, None),
+    ],
+)
+def test_pals_gives_each_rank_its_cores_on_the_machines_it_is_known_from(
+    hosts: tuple[str, ...], ranks: int, asked: str | None, binding: str | None
+) -> None:
+    request = dataclasses.replace(REQUEST, hosts=hosts, ranks_per_host=ranks, cpu_bind=asked)
+
+    argv = plan(LAUNCHERS["pals"], request).argv
+    told = argv[argv.index("--cpu-bind") + 1] if "--cpu-bind" in argv else None
+    assert told == binding
+
+
 PROBE = ("python", "-m", "probe")
 
 

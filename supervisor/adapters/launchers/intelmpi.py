@@ -6,7 +6,7 @@ heeds the scheduler's ranks per host before ours unless told not to.
 
 from collections.abc import Sequence
 
-from supervisor.adapters.launchers.mpich import guarded, hydra
+from supervisor.adapters.launchers.hydra import guarded, hydra
 from supervisor.adapters.launchers.values import (
     Launcher,
     LaunchRequest,

@@ -6,6 +6,7 @@ by ssh. No free implementation exists: this stands on its documentation and on r
 
 from collections.abc import Sequence
 
+from supervisor.adapters.launchers.machines import usual_binding
 from supervisor.adapters.launchers.values import (
     Launcher,
     LaunchRequest,
@@ -28,7 +29,8 @@ def plan(launcher: Launcher, request: LaunchRequest) -> Plan:
         raise UsageError("--virtual-hosts works with the launchers local, mpich and intelmpi only")
     own = [launcher.program, "--hostfile", str(hostfile_path(request))]
     own += ["--ppn", str(request.ranks_per_host), "-n", str(request.ranks)]
-    own += ["--cpu-bind", request.cpu_bind] if request.cpu_bind else []
+    binding = request.cpu_bind or usual_binding(request.hosts, request.ranks_per_host)
+    own += ["--cpu-bind", binding] if binding else []
     return plan_of(request, FLAVOUR, [*own, *request.launcher_args], shimmed(request))
 
 
