@@ -4,9 +4,10 @@ usage: python tests/benchmarks/bench_recovery.py [--runs N] [--launchers local,m
                                                  [--faults raise,sigkill,sigsegv,host,power]
 
 Three hosts of two ranks and a spare: virtual ones for local and mpich, a cluster of namespaces (as
-root) for mpich5, openmpi5, openmpi4 and intelmpi. One rank, or its host, is lost at the third step;
-the others go on until they are ended. All parts are of the same run, so their shares can be
-compared, and the times of one machine with another's not:
+root) for mpich5, openmpi5, openmpi4 and intelmpi, a real Slurm (as root) for slurm; the power can
+be lost on the cluster only. One rank, or its host, is lost at the third step; the others go on
+until they are ended. All parts are of the same run, so their shares can be compared, and the times
+of one machine with another's not:
 
     launcher's exit   from the fault to the launcher's end; or to our order to end it, for the
                       launchers that do not notice
@@ -21,7 +22,6 @@ compared, and the times of one machine with another's not:
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -82,8 +82,7 @@ def measured(place: Place, fault: str, runs: int) -> dict[str, float]:
             run(place, fault, Path(name))
             taken.append(parts(moments(Path(name))))
             end(list(living(Path(name))))
-        if place.cluster is not None:
-            place.cluster.repair()
+        place.ground.repair()
     return {name: statistics.median(each[name] for each in taken) for name in taken[0]}
 
 
@@ -104,20 +103,9 @@ def lose(place: Place, fault: str, folder: Path) -> None:
     deadline = time.monotonic() + LONGEST
     while not (folder / "fault").exists() and time.monotonic() < deadline:
         time.sleep(0.005)
-    if place.cluster is None:
-        kill = [
-            sys.executable,
-            "-m",
-            "supervisor.virtual_host",
-            "kill",
-            "run",
-            f"vhost{VICTIM + 1}",
-        ]
-        subprocess.run(kill, cwd=folder, env=place.environ(), check=True)
-    elif fault == "host":
-        place.cluster.kill(place.cluster.nodes[VICTIM])
-    else:
-        place.cluster.lose_power(place.cluster.nodes[VICTIM])
+    run_id = json.loads((folder / "run" / "status.json").read_text())["run_id"]
+    kind = {"host": "host killed", "power": "power loss"}[fault]
+    place.ground.strike(kind, place.ground.hosts[VICTIM], run_id)
 
 
 def moments(folder: Path) -> dict[str, float]:

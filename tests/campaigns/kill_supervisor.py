@@ -3,12 +3,12 @@
 usage: python tests/campaigns/kill_supervisor.py [--launchers local,mpich] [--runs 50] [--seed N]
 
 Launchers: local and mpich on virtual hosts; mpich5, openmpi5, openmpi4, intelmpi on a cluster of
-namespaces (as root). Each run is ended by TERM, INT, HUP or KILL, in turn, somewhere between its
-start and past its end. After TERM, INT and HUP the run must be over: no process of it left, a final
-word in its summary. After KILL the same command is given again, and must finish: every step's loss
-there, no attempt begun twice. And always the journal, put through the core again, must tell the
-same decisions. Prints a row a run, and exits with 1 when any of them failed. 50 runs take some five
-minutes a launcher.
+namespaces and slurm on a real Slurm (as root). Each run is ended by TERM, INT, HUP or KILL, in
+turn, somewhere between its start and past its end. After TERM, INT and HUP the run must be over: no
+process of it left, a final word in its summary. After KILL the same command is given again, and
+must finish: every step's loss there, no attempt begun twice. And always the journal, put through
+the core again, must tell the same decisions. Prints a row a run, and exits with 1 when any of them
+failed. 50 runs take some five minutes a launcher.
 """
 
 import argparse
@@ -102,7 +102,8 @@ def after_a_kill(
 
 def losses(folder: Path) -> Iterator[str]:
     """Every step was made, and none after it was complete in a checkpoint."""
-    lines = (folder / "loss.jsonl").read_text().splitlines()
+    path = folder / "loss.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
     steps = [json.loads(line)["step"] for line in lines]
     if sorted(set(steps)) != list(range(1, STEPS + 1)):
         yield f"steps {sorted(set(range(1, STEPS + 1)) - set(steps))} were never made"

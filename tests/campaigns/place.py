@@ -1,5 +1,6 @@
-"""Where a campaign runs: on virtual hosts of this machine, or on a cluster of namespaces under a
-real launcher. Three active hosts of two ranks and a spare, in a folder of its own each time.
+"""Where a campaign runs: on virtual hosts of this machine, on a cluster of namespaces under a real
+launcher, or in an allocation of a real Slurm. Three active hosts of two ranks and a spare, in a
+folder of its own each time.
 """
 
 import os
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +17,14 @@ REPO = Path(__file__).parents[2]
 sys.path.insert(0, str(REPO / "tests"))
 
 from engines.cluster import Cluster  # noqa: E402
-from engines.launchers import ENGINES, Engine  # noqa: E402
+from engines.grounds import ClusterGround, Ground, SlurmGround, VirtualGround  # noqa: E402
+from engines.launchers import ENGINES  # noqa: E402
+from engines.slurm import Slurm  # noqa: E402
 
 TOY = REPO / "tests" / "engines" / "toy_train.py"
 VIRTUAL = ("local", "mpich")
 HOSTS = 4  # the last one is the spare
+PPN = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,72 +32,87 @@ class Place:
     """A launcher and the hosts it reaches."""
 
     name: str
-    engine: Engine | None = None
-    cluster: Cluster | None = None
+    ground: Ground
 
     @property
     def python(self) -> str:
         """The interpreter whose mpi4py speaks to this launcher."""
-        return sys.executable if self.engine is None else str(self.engine.python)
+        return self.ground.python
 
     def supervise(
         self, folder: Path, options: Sequence[str], toy: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         """Start the toy training in this folder, with checkpoints and a file of losses."""
         command = [self.python, str(TOY), "--ckpt-dir", "saved", *toy, "--loss-file", "loss.jsonl"]
-        return self.start(folder, ["--checkpoint-dir", "saved", *options], command)
+        told = ["env", self.ground.told] if self.ground.told else []
+        return self.start(folder, ["--checkpoint-dir", "saved", *options], [*told, *command])
 
     def start(
         self, folder: Path, options: Sequence[str], command: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         """Start a supervised command in this folder; what is said goes to `out` there."""
-        line = [sys.executable, "-m", "supervisor.cli", *self._where(folder), *options]
-        line += ["--run-dir", "run", "--spare-nodes", "1", "--ppn", "2", "--", *command]
+        line = [sys.executable, "-m", "supervisor.cli", *self.ground.options, *options]
+        line += ["--run-dir", "run", "--spare-nodes", "1", "--ppn", str(PPN), "--", *command]
         with (folder / "out").open("ab") as out:
-            popen = {"cwd": folder, "env": self.environ(), "stdout": out, "stderr": out}
-            if self.cluster is not None:
-                return self.cluster.head(line, stdin=subprocess.DEVNULL, **popen)
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, **popen)
-
-    def _where(self, folder: Path) -> list[str]:
-        if self.engine is None or self.cluster is None:
-            return ["--launcher", self.name, "--virtual-hosts", str(HOSTS)]
-        (folder / "hosts").write_text("".join(f"{node}\n" for node in self.cluster.nodes))
-        return ["--launcher", str(self.engine.launcher), "--hostfile", "hosts"]
+            return self.ground.start(
+                line,
+                cwd=folder,
+                env=self.environ(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
 
     def environ(self) -> dict[str, str]:
         """What the command line is started with."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("SUPERVISE_")}
         kept.pop("PYTHONUNBUFFERED", None)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        more = {} if self.engine is None else self.engine.environment
-        return {**kept, "PATH": path, "PYTHONPATH": str(REPO), **more}
+        return {**kept, "PATH": path, "PYTHONPATH": str(REPO), **self.ground.environment}
 
 
 @contextmanager
 def places(names: Sequence[str]) -> Iterator[list[Place]]:
     """The places of these launchers; real ones share a cluster, which is down afterwards."""
-    if unknown := set(names) - {*VIRTUAL, *ENGINES}:
-        sys.exit(
-            f"no such launcher: {', '.join(unknown)}; there are {', '.join((*VIRTUAL, *ENGINES))}"
-        )
-    real = [name for name in names if name not in VIRTUAL]
-    if absent := [ENGINES[name].missing for name in real if ENGINES[name].missing]:
+    _check(names)
+    with ExitStack() as stack:
+        clusters = [_cluster(stack)] if set(names) & set(ENGINES) else []
+        yield [Place(name=name, ground=_ground(stack, name, clusters)) for name in names]
+
+
+def _check(names: Sequence[str]) -> None:
+    every = (*VIRTUAL, *ENGINES, "slurm")
+    if unknown := set(names) - set(every):
+        sys.exit(f"no such launcher: {', '.join(unknown)}; there are {', '.join(every)}")
+    needed = [ENGINES[name] for name in names if name in ENGINES]
+    if absent := [engine.missing for engine in needed if engine.missing]:
         sys.exit(f"{'; '.join(absent)}: tests/engines/install-engines installs them")
-    with TemporaryDirectory(prefix="cluster-") as folder:
-        cluster = Cluster(folder=Path(folder))
-        try:
-            if real:
-                cluster.up(HOSTS)
-            yield [_place(name, cluster) for name in names]
-        finally:
-            cluster.down()
 
 
-def _place(name: str, cluster: Cluster) -> Place:
+def _ground(stack: ExitStack, name: str, clusters: Sequence[Cluster]) -> Ground:
     if name in VIRTUAL:
-        return Place(name=name)
-    return Place(name=name, engine=ENGINES[name], cluster=cluster)
+        return VirtualGround(launcher=name, count=HOSTS)
+    if name == "slurm":
+        return _slurm(stack)
+    return ClusterGround(cluster=clusters[0], engine=ENGINES[name])
+
+
+def _cluster(stack: ExitStack) -> Cluster:
+    folder = stack.enter_context(TemporaryDirectory(prefix="cluster-"))
+    cluster = Cluster(folder=Path(folder))
+    stack.callback(cluster.down)
+    cluster.up(HOSTS)
+    return cluster
+
+
+def _slurm(stack: ExitStack) -> SlurmGround:
+    folder = stack.enter_context(TemporaryDirectory(prefix="slurm-"))
+    slurm = Slurm(folder=Path(folder), nodes=HOSTS)
+    stack.callback(slurm.down)
+    slurm.up()
+    ground = SlurmGround(slurm=slurm, engine=ENGINES["mpich5"])
+    ground.repair()
+    return ground
 
 
 def living(folder: Path) -> Iterator[tuple[int, str]]:

@@ -153,21 +153,26 @@ class SlurmGround:
         """A new allocation on nodes that are all up."""
         slurm_faults.cancel(self.slurm, self.job)
         slurm_faults.revive(self.slurm)
-        self.job = slurm_faults.allocate(self.slurm, ACTIVE + SPARES)
+        self.job = slurm_faults.allocate(self.slurm, self.slurm.nodes)
 
 
 @dataclass(kw_only=True)
 class VirtualGround:
-    """Virtual hosts of this machine, under `local`."""
+    """Virtual hosts of this machine."""
 
+    launcher: str = "local"
+    count: int = ACTIVE + SPARES
     python: str = sys.executable
     told: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    hosts: tuple[str, ...] = tuple(f"vhost{n}" for n in range(1, ACTIVE + SPARES + 1))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(f"vhost{n}" for n in range(1, self.count + 1))
 
     @property
     def options(self) -> list[str]:
-        return ["--launcher", "local", "--virtual-hosts", str(len(self.hosts))]
+        return ["--launcher", self.launcher, "--virtual-hosts", str(self.count)]
 
     def start(self, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(argv, **popen)
