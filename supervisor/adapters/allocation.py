@@ -6,7 +6,7 @@ in hostfile.py and schedulers/; which hosts hold ranks stands in split.py.
 """
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -47,6 +47,7 @@ class Allocation:
     virtual: bool
     this_machine: bool  # all ranks will be on this machine
     ranks_per_host: int | None  # None: the source does not say, or not the same for all
+    lost: tuple[str, ...] = ()  # canonical names of hosts that are not in the job any more
     notes: tuple[str, ...] = ()  # what the user ought to know, one line each
 
 
@@ -119,8 +120,13 @@ def _allocation(
         notes += (f"deadline unknown: {scheduler} does not tell when job {job.job_id} ends",)
     if grant and grant is not named and scheduler != "none" and not virtual:
         notes += _strangers(named, grant)
+    lost = () if virtual or grant is None else tuple(map(canonical_host, grant.lost))
+    hosts = tuple(host for host in _unique(named.hosts) if canonical_host(host) not in lost)
+    if len(hosts) < len(_unique(named.hosts)):
+        notes += (f"no longer in the job, and not used: {_shown(grant.lost if grant else ())}",)
     return Allocation(
-        hosts=_unique(named.hosts),
+        hosts=hosts,
+        lost=lost,
         source=named.source,
         deadline=deadline,
         job=job,
@@ -142,8 +148,11 @@ def _strangers(named: Grant, grant: Grant) -> tuple[str, ...]:
     strangers = [host for host in named.hosts if canonical_host(host) not in granted]
     if not strangers:
         return ()
-    shown = ", ".join(strangers[:5]) + (", ..." if len(strangers) > 5 else "")
-    return (f"{named.source}: not in {grant.source}: {shown}",)
+    return (f"{named.source}: not in {grant.source}: {_shown(strangers)}",)
+
+
+def _shown(hosts: Sequence[str]) -> str:
+    return ", ".join(hosts[:5]) + (", ..." if len(hosts) > 5 else "")
 
 
 def _unique(hosts: tuple[str, ...]) -> tuple[str, ...]:

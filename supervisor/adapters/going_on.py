@@ -59,7 +59,10 @@ def next_event(
 
 
 def _differences(spec: RunSpec, first: ev.RunStarted, state: State) -> list[str]:
-    then, now = state.allotted, (*spec.active, *spec.spares)
+    then = tuple(host for host in state.allotted if host not in spec.lost)
+    now = (*spec.active, *spec.spares)
+    if spec.lost and set(then) <= set(now):
+        now = then  # with --nodes, others stand in for hosts that were lost meanwhile
     hosts = ("hosts", " ".join(then), " ".join(now))
     compared = (
         ("command", shlex.join(first.command) or "unknown", shlex.join(spec.command)),

@@ -35,6 +35,7 @@ class RunSpec:
     probe_scripts: tuple[Path, ...] = ()
     verbosity: int
     job: Job | None = None  # of the scheduler's that we are in
+    lost: tuple[str, ...] = ()  # canonical names of the job's hosts that are not in it any more
 
     @property
     def allocation(self) -> str:

@@ -140,6 +140,7 @@ def _spec(
         probe_scripts=tuple(_script(given) for given in options.probe_script),
         verbosity=options.v - options.q,
         job=allocation.job,
+        lost=allocation.lost,
     )
 
 

@@ -4,6 +4,8 @@ MASTER_ADDR is this machine's, since the names of these nodes are known to Slurm
 """
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 from engines import slurm as slurms
+from engines import slurm_faults
 from engines.slurm import Slurm, until
 
 REPO = Path(__file__).parents[2]
@@ -127,3 +130,19 @@ def test_a_job_that_is_cancelled_is_not_queued_again(slurm: Slurm, tmp_path: Pat
         ended["message"],
     )
     until(lambda: slurm.state(job) == "CANCELLED")
+
+
+def test_a_run_that_begins_after_a_node_was_lost_leaves_it_out(slurm: Slurm) -> None:
+    job = slurm_faults.allocate(slurm, 3)
+    nodes = slurm.ask("squeue", "-h", "-j", job, "-o", "%N")  # as the job's environment says
+    first, *others = slurm.ask("scontrol", "show", "hostnames", nodes).split()
+    slurm.kill_node(first)
+    until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%N") != nodes)
+    environ = {**os.environ, **slurm.environ, "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes}
+    line = [sys.executable, "-m", "supervisor.cli", "--dry-run", "--json", "--", "true"]
+
+    dry = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=30, check=True)
+
+    assert json.loads(dry.stdout)["hosts"] == others
+    assert f"no longer in the job, and not used: {first}" in dry.stderr
+    slurm_faults.cancel(slurm, job)

@@ -179,6 +179,31 @@ def test_slurm_asks_scontrol_where_there_is_one() -> None:
     assert datetime(2026, 11, 29, 15, 30, 33).astimezone().timestamp() == found.deadline
 
 
+@pytest.mark.parametrize(
+    ("answer", "hosts"),
+    [
+        ("node[1-2,5]", ("node1", "node2", "node5")),
+        ("node[1-3,5]", ("node1", "node2", "node3", "node5")),
+        ("", ("node1", "node2", "node3", "node5")),
+        ("other[1-9]", ("node1", "node2", "node3", "node5")),
+        ("node[1-", ("node1", "node2", "node3", "node5")),
+    ],
+)
+def test_hosts_that_slurm_took_out_of_the_job_are_not_used(
+    tmp_path: Path, answer: str, hosts: tuple[str, ...]
+) -> None:
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\ncase $5 in %N) echo '{answer}' ;; *) echo N/A ;; esac\n")
+    squeue.chmod(0o755)
+    job = {"SLURM_JOB_NODELIST": "node[1-3,5]", "SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:/bin"}
+
+    found = _find(job)
+
+    assert found.hosts == hosts
+    noted = [note for note in found.notes if "no longer in the job, and not used: node3" in note]
+    assert bool(noted) == ("node3" not in hosts) == (found.lost == ("node3",))
+
+
 def test_failing_scontrol_and_squeue_fall_back() -> None:
     found = _find(
         {

@@ -27,6 +27,7 @@ class Grant:
     job_id: str | None = None
     ranks_per_host: int | None = None  # None: it says nothing, or not the same for all
     start: str = "0"  # tells one start of a job that is queued again from the next
+    lost: tuple[str, ...] = ()  # of the hosts, those the scheduler has taken out of the job since
 
 
 @value

@@ -28,12 +28,14 @@ def find(environ: Mapping[str, str]) -> Grant | None:
     if name is None:
         return None
     job_id = environ.get("SLURM_JOB_ID") or None
+    hosts = _hosts(name, environ)
     return Grant(
-        hosts=_hosts(name, environ),
+        hosts=hosts,
         source=f"{name} of Slurm job {job_id}" if job_id else name,
         job_id=job_id,
         ranks_per_host=_ranks_per_host(environ),
         start=_restarts(environ),
+        lost=_lost(job_id, hosts, environ) if job_id else (),
     )
 
 
@@ -97,6 +99,19 @@ def _hosts(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
         return expand(text)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
+
+
+def _lost(job_id: str, hosts: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that went down in a --no-kill job: its environment still names them, squeue does not.
+
+    An answer without any host of ours tells nothing.
+    """
+    text = (ask(("squeue", "-h", "-j", job_id, "-o", "%N"), environ) or "").strip()
+    try:
+        there = set(expand(text)) if text else set()
+    except UsageError:
+        return ()
+    return tuple(host for host in hosts if host not in there) if there & set(hosts) else ()
 
 
 def _ranks_per_host(environ: Mapping[str, str]) -> int | None:
